@@ -33,7 +33,7 @@ func newComparison(mode Mode, o *LaneOptions) *comparison {
 	maps.Copy(c.report.Masked, c.o.Masked)
 	c.report.Notes = append([]string{}, c.o.Notes...)
 	c.report.NotCompared, c.report.NotCovered, c.report.usual = c.o.NotCompared, c.o.NotCovered, c.o.Usual
-	c.differ = differ{exact: mode == ByteIdentical || mode == PhaseAware, lanes: true, mask: c.o.masked, names: c.o.Sides, pids: &c.pids}
+	c.differ = differ{lanes: true, mask: c.o.masked, names: c.o.Sides, pids: &c.pids}
 	return c
 }
 
@@ -58,6 +58,14 @@ func (c *comparison) place(p placed) { c.found = append(c.found, p) }
 
 // end is the place behind all that the replay did.
 func (c *comparison) end() int { return len(c.sides[Replay].entries) }
+
+// identityOf is the identity of a record. In PhaseAware records of two phases are never the same.
+func (c *comparison) identityOf(e *entry) uint64 {
+	if c.mode == PhaseAware && e.runtime() {
+		return ^e.id
+	}
+	return e.id
+}
 
 // programOf returns the record of the program itself; nil for none.
 func (c *comparison) programOf(s Side) *tape.ProcessSpawn {
@@ -135,6 +143,8 @@ func (e *entry) become(k tape.Kind) {
 	rec.Kind = k
 	e.rec = &rec
 }
+
+func (e *entry) runtime() bool { return e.rec.Phase == tape.PhaseRuntimeFinalize }
 
 // laneSide is one tape.
 type laneSide struct {

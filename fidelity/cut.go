@@ -48,7 +48,7 @@ func newEndings(base *comparison) *endings {
 			if p, ok := e.spawn(); ok {
 				c.processes[s][p.SpawnID] = e.rec
 			} else if cancelled(tape.ExchangeOf(e.rec.Kind)) {
-				someEnded[s][e.id] = true
+				someEnded[s][c.identityOf(e)] = true
 			}
 		}
 	})
@@ -78,8 +78,8 @@ func (c *endings) findBegun(s Side, like map[uint64]bool) {
 		if !ex.IsTelemetry() {
 			c.goesOn(s, numberOf(e.rec, tape.OpenerKey), e.rec)
 		}
-		if ex.Lane != laneUnmatched && like[e.id] {
-			c.equal[s][e.id] = append(c.equal[s][e.id], e.rec)
+		if id := c.identityOf(e); ex.Lane != laneUnmatched && like[id] {
+			c.equal[s][id] = append(c.equal[s][id], e.rec)
 		}
 	}
 	for _, recs := range c.equal[s] {

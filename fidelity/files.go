@@ -164,7 +164,10 @@ func (c *fileLane) alike(p pair) bool {
 	if p.a == nil || p.b == nil {
 		return false
 	}
-	c.now = c.differ
+	if c.skipped(p) {
+		return true
+	}
+	c.begin(&c.now, p)
 	return len(c.now.record(p.a.rec, p.b.rec)) == 0 && len(c.now.facets) == 0
 }
 

@@ -243,9 +243,21 @@ func (c *laneCompare) pair(lane string, p pair, at int) {
 		c.alone(Recorded, lane, p.a, at)
 	case p.a == nil:
 		c.alone(Replay, lane, p.b, at)
-	default:
+	case !c.skipped(p):
 		c.both(lane, p, at)
 	}
+}
+
+// skipped reports whether a pair does not count: clock reads of the runtime in PhaseAware.
+func (c *laneCompare) skipped(p pair) bool {
+	_, clock := p.a.rec.Kind.(*tape.ClockRead)
+	return clock && c.mode == PhaseAware && p.a.runtime() && p.b.runtime()
+}
+
+// begin has what compared the pair before compare the next one.
+func (c *laneCompare) begin(d *differ, p pair) {
+	*d = c.differ
+	d.exact = c.mode == ByteIdentical || c.mode == PhaseAware && !p.a.runtime()
 }
 
 func (c *laneCompare) both(lane string, p pair, at int) {
@@ -255,7 +267,7 @@ func (c *laneCompare) both(lane string, p pair, at int) {
 		c.paired[p.a.rec.Seq] = p.b.rec
 	}
 	d := &c.now
-	*d = c.differ
+	c.begin(d, p)
 	if lane == laneProgram && c.o.ProgramReplaced {
 		d.replaced = true
 		c.note("another program ran%s", c.report.names.versus(describe(p.a.rec.Kind), describe(p.b.rec.Kind)))
@@ -303,6 +315,9 @@ func (c *laneCompare) both(lane string, p pair, at int) {
 
 // alone reports a record that has no counterpart. Exchanges are listed as unasked or refused too.
 func (c *laneCompare) alone(s Side, lane string, e *entry, at int) {
+	if _, clock := e.rec.Kind.(*tape.ClockRead); clock && c.mode == PhaseAware && e.runtime() {
+		return
+	}
 	if c.ends.unfinished(s, e) {
 		return
 	}

@@ -95,7 +95,7 @@ func (c *ignoring) unequal(r *sideRoute) (added, gone []*entry) {
 		body cas.Digest
 	}
 	of := func(e *entry) identity {
-		is := identity{id: e.id}
+		is := identity{id: c.identityOf(e)}
 		if p := tape.ExchangeOf(e.rec.Kind).RequestPayload; p != nil {
 			is.body = p.Hash
 		}
@@ -148,15 +148,16 @@ func (c *ignoring) ignoreAskedAgain(r *sideRoute, added, gone []*entry) {
 	byID := make(map[uint64]*sideRoute)
 	for s := range r.entries {
 		for _, e := range r.entries[s] {
-			if byID[e.id] == nil {
-				byID[e.id] = &sideRoute{Route: r.Route}
+			id := c.identityOf(e)
+			if byID[id] == nil {
+				byID[id] = &sideRoute{Route: r.Route}
 			}
-			byID[e.id].entries[s] = append(byID[e.id].entries[s], e)
+			byID[id].entries[s] = append(byID[id].entries[s], e)
 		}
 	}
 	again := make(map[*sideRoute][]*entry)
 	for _, e := range slices.Concat(added, gone) {
-		if q := byID[e.id]; q.askedAgain() {
+		if q := byID[c.identityOf(e)]; q.askedAgain() {
 			if again[q] == nil {
 				c.oneSide(q, SideAsked, nil, nil)
 			}

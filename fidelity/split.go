@@ -148,6 +148,7 @@ func lanesOf(c *comparison, s Side) (out []*lane, urls map[string]string) {
 		if tape.HasFlag(e.rec.Kind, tape.ForkedKey) {
 			continue // told for its times alone: whether a fork reads a clock is no doing of its own
 		}
+		e.id = c.identityOf(e)
 		name := sockets.Of(e.rec.Kind)
 		if open, ok := e.rec.Kind.(*tape.WSOpen); ok {
 			urls[name] = open.URL

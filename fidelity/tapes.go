@@ -23,7 +23,7 @@ const (
 	// the number of model calls.
 	Outcome
 	// PhaseAware compares what the program did as ByteIdentical does, and what the runtime did after it as Semantic does,
-	// without its clock reads. Between lanes it is ByteIdentical: a recording has no phase but the program's.
+	// without its clock reads.
 	PhaseAware
 )
 
