@@ -251,13 +251,15 @@ func identity(d *differ, k tape.Kind) uint64 {
 // identifyCall hashes which message to a tool server a record is about: between lanes by what compares of it, whatever the
 // server calls itself.
 func identifyCall(d *differ, h *maphash.Hash, k *tape.MCPJSONRPC) {
-	put(h, k.Method, fromOf(k))
-	if d.lanes {
-		put(h, k.ParamsDigest)
-		return
+	if !d.lanes {
+		put(h, k.Server)
 	}
-	put(h, k.Server)
-	put(h, k.RequestDigest)
+	put(h, k.Method, fromOf(k))
+	if d.lanes && !k.ParamsDigest.IsZero() {
+		put(h, k.ParamsDigest)
+	} else {
+		put(h, k.RequestDigest)
+	}
 }
 
 // identifyContent hashes what a message holds, masked where it stands in its record.

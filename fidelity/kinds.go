@@ -425,7 +425,7 @@ func (d *differ) mcpInPlace(a, b *tape.MCPJSONRPC) {
 	same(d, "error", a.Error, b.Error)
 }
 
-// mcpInLane compares what a digest stands for by that alone: parameters and results, of which each message of a recording has one. A request that nothing answered on the replay was answered by the
+// mcpInLane compares what a digest stands for by that alone. A request that nothing answered on the replay was answered by the
 // recorder: what it said is no finding beside the request that differs.
 func (d *differ) mcpInLane(a, b *tape.MCPJSONRPC) {
 	if !d.renamed {
@@ -433,9 +433,10 @@ func (d *differ) mcpInLane(a, b *tape.MCPJSONRPC) {
 	}
 	same(d, "method", a.Method, b.Method)
 	same(d, "from", fromOf(a), fromOf(b))
-	d.callPart("request_digest", a, b, a.ParamsDigest, b.ParamsDigest)
+	was, answer, now, answerNow := sharedDigests(a, b)
+	d.callPart("request_digest", a, b, was, now)
 	if refusedCall(b) && !refusedCall(a) {
-		if a.ParamsDigest == b.ParamsDigest { // as it was recorded, and yet not answered
+		if was == now { // as it was recorded, and yet not answered
 			d.text("error", a.Error, b.Error)
 		}
 		return
@@ -443,7 +444,7 @@ func (d *differ) mcpInLane(a, b *tape.MCPJSONRPC) {
 	if !d.exact && (impatient(a) || impatient(b)) { // what came of them says nothing
 		return
 	}
-	d.callPart("response_digest", a, b, a.ResultDigest, b.ResultDigest)
+	d.callPart("response_digest", a, b, answer, answerNow)
 	d.text("error", a.Error, b.Error)
 	sameExact(d, "latency", a.LatencyMS, b.LatencyMS)
 }
@@ -455,6 +456,15 @@ func (d *differ) callPart(c Category, a, b *tape.MCPJSONRPC, was, now cas.Digest
 		f.place, f.part, f.was, f.now = "answer", ofAnswer, a.Response, b.Response
 	}
 	d.hashedAt(f, was, now)
+}
+
+// sharedDigests are what two messages and their answers compare by: the digests of parameters and results where both have them, else those
+// of their bytes. An answer that never came has no digest of a result.
+func sharedDigests(a, b *tape.MCPJSONRPC) (was, answer, now, answerNow cas.Digest) {
+	if a.ParamsDigest.IsZero() || b.ParamsDigest.IsZero() {
+		return a.RequestDigest, a.ResponseDigest, b.RequestDigest, b.ResponseDigest
+	}
+	return a.ParamsDigest, a.ResultDigest, b.ParamsDigest, b.ResultDigest
 }
 
 // impatient reports whether the asking side did not wait for its answer.

@@ -245,7 +245,11 @@ func hasOutcome(k tape.Kind) bool {
 
 func resultOf(k tape.Kind) result {
 	if call, ok := k.(*tape.MCPJSONRPC); ok {
-		return result{answer: call.ResultDigest, failure: call.Error}
+		answer := call.ResultDigest
+		if call.ParamsDigest.IsZero() {
+			answer = call.ResponseDigest
+		}
+		return result{answer: answer, failure: call.Error}
 	}
 	ex := tape.ExchangeOf(k)
 	return result{status: ex.Status, call: grpcstatus.Of(k).Code, answer: hashOf(ex.Response), failure: ex.Error}

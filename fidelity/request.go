@@ -31,7 +31,11 @@ func requestOf(k tape.Kind) (*request, bool) {
 		if fromOf(k) != fromClient || k.IsNotification() {
 			return nil, false
 		}
-		return &request{k.Method, laneMCP + k.Server, subjectOfCall(k), k.ParamsDigest, k.Error}, true
+		digest := k.ParamsDigest
+		if digest.IsZero() {
+			digest = k.RequestDigest
+		}
+		return &request{k.Method, laneMCP + k.Server, subjectOfCall(k), digest, k.Error}, true
 	case *tape.WSOpen:
 		return &request{method: "GET", url: k.URL}, true
 	case *tape.WSMessage:
