@@ -46,13 +46,13 @@ func Add(ctx context.Context, dir string, s note.Signer, v note.Verifier, o *Add
 	if o == nil {
 		o = new(AddOptions)
 	}
-	raw, ids := make([][]byte, len(entries)), make([]string, len(entries))
+	raw := make([][]byte, len(entries))
 	for i, e := range entries {
 		b, err := e.encode()
 		if err != nil {
 			return nil, err
 		}
-		raw[i], ids[i] = b, e.ID
+		raw[i] = b
 	}
 	if err := makeDirs(dir, dir, o.Sync); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func Add(ctx context.Context, dir string, s note.Signer, v note.Verifier, o *Add
 	}
 	defer lock.Close()
 	a := &adder{dir: dir, sync: o.Sync}
-	if err := a.begin(s, v, ids); err != nil {
+	if err := a.begin(s, v); err != nil {
 		return nil, err
 	}
 	return a.add(s, entries, raw)
@@ -75,13 +75,12 @@ type adder struct {
 	sync   bool
 	log    *Log
 	edge   merkle.Tree
-	known  map[string]numbered // the newest entries of the recordings that are added, by id
-	bundle []byte              // of the last, partial bundle
+	bundle []byte // of the last, partial bundle
 	filled []string
 }
 
-// begin reads the right edge of the log and what it has of the recordings of some ids, and makes a log where there is none.
-func (a *adder) begin(s note.Signer, v note.Verifier, ids []string) (err error) {
+// begin reads the right edge of the log, and makes a log where there is none.
+func (a *adder) begin(s note.Signer, v note.Verifier) (err error) {
 	a.log, err = Open(a.dir, v)
 	if errors.Is(err, ErrNoLog) {
 		err = a.create(s, v)
@@ -95,7 +94,7 @@ func (a *adder) begin(s note.Signer, v note.Verifier, ids []string) (err error) 
 	if err := a.load(); err != nil {
 		return fmt.Errorf("%s: %w: %w (seal log verify tells more)", a.dir, ErrChanged, err)
 	}
-	if a.known, err = a.log.newest(ids...); err != nil {
+	if err := a.log.reindex(); err != nil {
 		return err
 	}
 	return a.clear()
@@ -223,9 +222,12 @@ func (a *adder) add(s note.Signer, entries []*Entry, raw [][]byte) ([]Added, err
 			out[i] = Added{out[j].Number, true}
 			continue
 		}
-		have, there := a.known[e.ID]
-		if _, ok := fresh[e.ID]; !ok && there && have.same(e) {
-			out[i] = Added{have.n, true}
+		n, have, err := a.log.newest(e.ID)
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := fresh[e.ID]; !ok && have != nil && have.same(e) {
+			out[i] = Added{n, true}
 			continue
 		}
 		out[i] = Added{Number: a.edge.N}
@@ -239,6 +241,13 @@ func (a *adder) add(s note.Signer, entries []*Entry, raw [][]byte) ([]Added, err
 	}
 	if err := a.partials(old); err != nil {
 		return nil, err
+	}
+	for i, e := range entries {
+		if !out[i].Already {
+			if err := noteIndex(a.dir, e.ID, out[i].Number); err != nil {
+				return nil, err
+			}
+		}
 	}
 	if err := a.commit(tlog.Tree{N: a.edge.N, Hash: a.edge.Root()}, s); err != nil {
 		return nil, err

@@ -1,6 +1,8 @@
 package recordlog
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,10 +11,11 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
+	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
-	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/seal/internal/merkle"
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
@@ -228,50 +231,112 @@ func (l *Log) all() iter.Seq2[[]byte, error] {
 
 // Find returns the newest entry of the recording id, and its number; e is nil where the log has none.
 func (l *Log) Find(id string) (n int64, e *Entry, err error) {
-	found, err := l.newest(id)
-	if f, ok := found[id]; ok && err == nil {
-		return f.n, f.Entry, nil
+	if n, e, err = l.newest(id); e != nil || err != nil {
+		return n, e, err
+	}
+	return l.search(id)
+}
+
+// newest is Find by the index alone.
+func (l *Log) newest(id string) (n int64, e *Entry, err error) {
+	known, err := l.indexed(id)
+	for _, n := range slices.Backward(known) {
+		if e, err := l.Entry(n); err == nil && e.ID == id {
+			return n, e, nil
+		}
 	}
 	return -1, nil, err
 }
 
-// A numbered is an entry and its number.
-type numbered struct {
-	*Entry
-	n int64
-}
-
-// newest returns the newest entry of each of some recordings, by id, from one pass over the log.
-func (l *Log) newest(ids ...string) (map[string]numbered, error) {
-	wanted, found := make(map[string]bool, len(ids)), make(map[string]numbered)
-	for _, id := range ids {
-		wanted[id] = true
-	}
-	n := int64(-1)
+// search is Find without the index.
+func (l *Log) search(id string) (at int64, e *Entry, err error) {
+	quoted := canonjson.AppendString(nil, id)
+	n, at := int64(-1), int64(-1)
 	for b, err := range l.all() {
 		if err != nil {
-			return nil, err
+			return -1, nil, err
 		}
-		if n++; !wanted[idIn(b)] {
+		n++
+		if !bytes.Contains(b, quoted) {
 			continue
 		}
-		if e, err := ParseEntry(b); err == nil {
-			found[e.ID] = numbered{e, n}
+		if f, err := ParseEntry(b); err == nil && f.ID == id {
+			at, e = n, f
 		}
 	}
-	return found, nil
+	return at, e, nil
 }
 
-// idIn is the id that an entry's bytes hold; "" where they hold none.
-func idIn(b []byte) (id string) {
-	var s jsonscan.Scanner
-	s.Reset(b)
-	for s.Begin('{'); s.More('}') && id == ""; {
-		if string(s.Key()) == "id" && s.Peek() == '"' {
-			id = s.Text()
-		} else {
-			s.Skip()
+// The index tells where the entries of an id stand: records of 16 bytes, 8 of the id's SHA-256 and the entry's number, big-endian,
+// in the file that the first 12 bits of the SHA-256 name. It is written before the checkpoint and is believed nothing: an entry that
+// it leads to is read, and one that it does not know is looked for in all of the log.
+
+const (
+	indexName   = "index"
+	indexRecord = 16
+	maxIndex    = 1 << 28 // bytes of one file of it
+)
+
+func indexSlot(id string) (file string, key [8]byte) {
+	sum := sha256.Sum256([]byte(id))
+	return fmt.Sprintf("%s/%03x", indexName, uint16(sum[0])<<4|uint16(sum[1])>>4), [8]byte(sum[2:10])
+}
+
+// noteIndex adds that entry n is of id.
+func noteIndex(dir, id string, n int64) error {
+	name, key := indexSlot(id)
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	if err := makeDirs(dir, filepath.Dir(path), false); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	at := st.Size() / indexRecord * indexRecord // over a torn record, which a kill leaves
+	_, err = f.WriteAt(binary.BigEndian.AppendUint64(key[:], uint64(n)), at)
+	return err
+}
+
+// indexed lists the numbers that the index has for id, oldest first, in a tree of size entries.
+func (l *Log) indexed(id string) ([]int64, error) {
+	name, key := indexSlot(id)
+	b, err := readBounded(l.path(name), maxIndex)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var out []int64
+	for ; len(b) >= indexRecord; b = b[indexRecord:] {
+		if n := int64(binary.BigEndian.Uint64(b[8:])); [8]byte(b) == key && n >= 0 && n < l.Head.Tree.N {
+			out = append(out, n)
 		}
 	}
-	return id
+	return out, err
+}
+
+// reindex makes the index of a log that has none.
+func (l *Log) reindex() error {
+	if _, err := os.Stat(l.path(indexName)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	n := int64(0)
+	for b, err := range l.all() {
+		if err != nil {
+			return err
+		}
+		e, err := ParseEntry(b)
+		if err == nil {
+			err = noteIndex(l.Dir, e.ID, n)
+		}
+		if err != nil {
+			return fmt.Errorf("entry %d: %w", n, err)
+		}
+		n++
+	}
+	return nil
 }

@@ -193,6 +193,15 @@ func TestAnEntryStandsOnce(t *testing.T) {
 	if n, e, err := log.Find(other.ID); n != 300 || err != nil || e.Checkpoint != other.Checkpoint {
 		t.Errorf("%d, %v, %v", n, e, err)
 	}
+	if err := os.RemoveAll(filepath.Join(dir, "index")); err != nil {
+		t.Fatal(err)
+	}
+	if n, _, err := log.Find(other.ID); n != 300 || err != nil {
+		t.Errorf("without the index: %d, %v", n, err)
+	}
+	if got := add(t, dir, k, other); !got[0].Already {
+		t.Error("the index was not made again")
+	}
 }
 
 // TestMany adds from several sides at once: each entry is there once.
@@ -220,14 +229,14 @@ var sampled = func() int {
 	return 12
 }()
 
-// TestTampering changes each byte of each file of a log in turn: no change stays unseen.
+// TestTampering changes each byte of each file of a log in turn: no change stays unseen but those of the index.
 func TestTampering(t *testing.T) {
 	k, dir := newKey(t, "tester"), filepath.Join(t.TempDir(), "log")
 	add(t, dir, k, entries(0, 255)...)
 	add(t, dir, k, entries(255, 258)...)
 	holds(t, dir, k, 258)
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || e.Name() == ".lock" {
+		if err != nil || e.IsDir() || strings.Contains(path, "/index/") || e.Name() == ".lock" {
 			return err
 		}
 		b, err := os.ReadFile(path)

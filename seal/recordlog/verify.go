@@ -23,6 +23,7 @@ const (
 	CodeTile       = "tile"       // a tile is not what the entries give
 	CodeRoot       = "root"       // the entries give another root than the checkpoint has
 	CodeUnlisted   = "unlisted"   // a file that no log has
+	CodeIndex      = "index"      // the index leads elsewhere
 	CodeTruncated  = "truncated"  // the log is shorter than an older checkpoint of it
 	CodeForked     = "forked"     // it is no continuation of an older checkpoint
 	CodeMissing    = "missing"    // a recording is gone
@@ -256,6 +257,9 @@ func (v *verifier) recordings() error {
 		if err != nil {
 			continue // said
 		}
+		if have, f, err := v.log.newest(id); err != nil || f != nil && have != n {
+			v.problem(CodeIndex, v.log.path(indexName), n, "it leads to entry %d for %s: delete the folder, and it is made again", have, id)
+		}
 		found, err := v.o.Recording(v.ctx, e)
 		if err != nil {
 			return err
@@ -283,6 +287,7 @@ func (v *verifier) files() error {
 		name := filepath.ToSlash(rel)
 		switch t, ok := parseTile(name); {
 		case name == checkpointName || name == lockName || strings.HasPrefix(e.Name(), durable.TempPrefix):
+		case strings.HasPrefix(name, indexName+"/"): // no part of the log
 		case !ok || !e.Type().IsRegular():
 			v.problem(CodeUnlisted, path, -1, "no log has such a file")
 		case t.beyond(v.log.Head.Tree.N):
