@@ -68,9 +68,9 @@ func (r *listings) listing() (*listing, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &listing{of: s, spawns: c.Spawns, named: c.Named, byID: make(map[uint64]*spawn), servers: make(map[uint64]*server)}
+	l := &listing{of: s, spawns: c.Spawns.all(), named: c.Named, byID: make(map[uint64]*spawn), servers: make(map[uint64]*server)}
 	for i := range l.spawns {
-		l.byID[l.spawns[i].ID] = &l.spawns[i]
+		l.byID[l.spawns[i].id] = &l.spawns[i]
 	}
 	for i := range c.Servers {
 		l.servers[c.Servers[i].Conversation] = &c.Servers[i]
@@ -293,7 +293,7 @@ func (l *listing) recordedCauses(k *tape.File) []Cause {
 		}
 	}
 	if p := l.byID[k.SpawnID]; p != nil && k.SpawnID != 0 {
-		out = append(out, Cause{What: "spawn", Seq: p.Seq, Title: cutTo(p.Command, maxTitle), Recorded: true, Why: "the process wrote it"})
+		out = append(out, Cause{What: "spawn", Seq: p.seq, Title: cutTo(p.command, maxTitle), Recorded: true, Why: "the process wrote it"})
 	}
 	return out
 }
@@ -322,7 +322,7 @@ func (l *listing) infer(name string, state *FileState) {
 	}
 	if p := l.ran(since, state.At, base); p != nil {
 		state.Causes = append(state.Causes, Cause{
-			What: "spawn", Seq: p.Seq, Title: cutTo(p.Command, maxTitle), Why: "it ran between that answer and the change, and its arguments name " + base,
+			What: "spawn", Seq: p.seq, Title: cutTo(p.command, maxTitle), Why: "it ran between that answer and the change, and its arguments name " + base,
 		})
 	}
 }
@@ -343,10 +343,10 @@ const lookAt = 200
 
 // ran returns the first process that ended behind an answer, and began before an instant, with a name in its arguments; nil for none.
 func (l *listing) ran(since *TurnRow, until int64, name string) *spawn {
-	n, _ := slices.BinarySearchFunc(l.spawns, since.Seq, func(p spawn, seq uint64) int { return cmp.Compare(p.Seq, seq) })
+	n, _ := slices.BinarySearchFunc(l.spawns, since.Seq, func(p spawn, seq uint64) int { return cmp.Compare(p.seq, seq) })
 	for i := range l.spawns[n:min(n+lookAt, len(l.spawns))] {
 		p := &l.spawns[n+i]
-		if p.Start <= until && p.End >= since.Start+since.Latency && p.ID > 1 && strings.Contains(p.Command, name) {
+		if p.start <= until && p.end >= since.Start+since.Latency && p.id > 1 && strings.Contains(p.command, name) {
 			return p
 		}
 	}
@@ -361,8 +361,8 @@ func turnTitle(t *TurnRow) string {
 // somebody looks.
 type changes struct {
 	FileColumns          // in the order of their first change
-	Where       []int64  `json:"where"`  // on the tape the record of each change begins: bytes behind the one before
-	Spawns      []spawn  `json:"spawns"` // in the order of their records
+	Where       []int64  `json:"where"` // on the tape the record of each change begins: bytes behind the one before
+	Spawns      spawns   `json:"spawns"`
 	Servers     []server `json:"servers"`
 	Named       []naming `json:"named"`
 }
@@ -422,7 +422,7 @@ func sums(more []int64) []int64 {
 func (s *summary) changed() *changes {
 	b, err := unpacked(s.changes)
 	c := new(changes)
-	if err != nil || json.Unmarshal(b, c) != nil || len(c.Path) != s.Files || !c.hold() || len(c.Where) != len(c.At) {
+	if err != nil || json.Unmarshal(b, c) != nil || len(c.Path) != s.Files || !c.hold() || len(c.Where) != len(c.At) || !c.Spawns.hold() {
 		return nil
 	}
 	return c
@@ -435,13 +435,27 @@ type server struct {
 	Name         string `json:"name"`
 }
 
+// spawns are processes in the order of their records, as columns.
+type spawns struct {
+	Seq      []int64  `json:"seq"`     // more than that before
+	ID       []int64  `json:"id"`      // more than that before
+	Start    []int64  `json:"start"`   // ms behind that before
+	Took     []int64  `json:"took"`    // ms
+	Command  []int    `json:"command"` // of Commands
+	Commands []string `json:"commands"`
+}
+
+func (c *spawns) hold() bool {
+	n := len(c.Seq)
+	return len(c.ID) == n && len(c.Start) == n && len(c.Took) == n && len(c.Command) == n &&
+		!slices.ContainsFunc(c.Command, func(i int) bool { return i < 0 || i >= len(c.Commands) })
+}
+
 // A spawn is a process: when it ran, in ms after the start.
 type spawn struct {
-	Seq     uint64 `json:"seq"`
-	ID      uint64 `json:"id"`
-	Start   int64  `json:"start"`
-	End     int64  `json:"end"`
-	Command string `json:"command"`
+	seq, id    uint64
+	start, end int64
+	command    string
 }
 
 // maxCommand bounds a command that is asked for names of files, in characters.
@@ -452,6 +466,29 @@ func spawnOf(rec *tape.Record, k *tape.ProcessSpawn) spawn {
 	_, end := tape.Spanned(rec)
 	command := cutTo(strings.Join(append([]string{k.Program}, k.Args...), " "), maxCommand)
 	return spawn{rec.Seq, k.SpawnID, end - k.DurationMS, end, command}
+}
+
+// columnsOf makes columns of processes.
+func columnsOf(all []spawn) (c spawns) {
+	at, was := make(map[string]int), spawn{}
+	for _, p := range all {
+		c.Seq, c.ID = append(c.Seq, int64(p.seq-was.seq)), append(c.ID, int64(p.id-was.id))
+		c.Start, c.Took = append(c.Start, p.start-was.start), append(c.Took, p.end-p.start)
+		c.Command = append(c.Command, placeIn(at, &c.Commands, p.command))
+		was = p
+	}
+	return c
+}
+
+// all is what columnsOf made columns of.
+func (c *spawns) all() []spawn {
+	out, was := make([]spawn, len(c.Seq)), spawn{}
+	for i := range out {
+		start := was.start + c.Start[i]
+		was = spawn{was.seq + uint64(c.Seq[i]), was.id + uint64(c.ID[i]), start, start + c.Took[i], c.Commands[c.Command[i]]}
+		out[i] = was
+	}
+	return out
 }
 
 // A naming is a call of a tool whose arguments name files.

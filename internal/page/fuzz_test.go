@@ -29,6 +29,7 @@ func FuzzSummary(f *testing.F) {
 		if c := s.changed(); c != nil {
 			l := new(listing)
 			l.list(new(recording.Recording), c)
+			c.Spawns.all()
 		}
 	})
 }

@@ -23,7 +23,7 @@ import (
 )
 
 // rules is the version of what a summary says of a tape. It grows whenever the same tape gives another one than before.
-const rules = 7
+const rules = 6
 
 // blockRows is how many records stand in a block.
 const blockRows = 256

@@ -269,7 +269,7 @@ func (s *survey) close() *summary {
 }
 
 func (s *survey) packChanges(named []naming) []byte {
-	c, last := changes{Spawns: s.spawns, Servers: s.servers, Named: named}, int64(0)
+	c, last := changes{Spawns: columnsOf(s.spawns), Servers: s.servers, Named: named}, int64(0)
 	for i := range s.files {
 		c.add(&s.files[i])
 		for _, where := range s.files[i].where {
