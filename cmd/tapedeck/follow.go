@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -26,7 +27,7 @@ type tail struct {
 	std   *console
 	shown shown                      // its tape has the store alone: Follow reads the records
 	last  *follow.Last[*tape.Record] // of --tail, until everything that was there has been read; nil then
-	line  *progress                  // of answers that still stream, where stdout is a terminal
+	line  *liveLine
 	rows  *tapeview.Rows
 	found int // records shown
 
@@ -58,7 +59,7 @@ func runFollow(ctx context.Context, o *showOptions, path string, std *console) e
 		return err
 	}
 	t := &tail{
-		o: o, std: std, shown: shown{rec: rec, tape: &tape.Tape{Store: store}}, line: newProgress(std.out), rows: tapeview.New(store, &o.view),
+		o: o, std: std, shown: shown{rec: rec, tape: &tape.Tape{Store: store}}, line: newLiveLine(std), rows: tapeview.New(store, &o.view),
 		told: make(map[uint64]toldPart),
 	}
 	if o.filter.Tail > 0 {
@@ -69,7 +70,7 @@ func runFollow(ctx context.Context, o *showOptions, path string, std *console) e
 		fo.Parts = t.parts
 	}
 	finished, err := follow.Follow(ctx, rec, fo)
-	t.line.end()
+	t.line.clear()
 	if err != nil {
 		return err
 	}
@@ -118,7 +119,7 @@ func (t *tail) show(rec *tape.Record) error {
 		}
 		return t.object("record", json.RawMessage(line))
 	}
-	t.line.end()
+	t.line.clear()
 	err := t.rows.Now(t.std.out, rec, t.o.filter.LaneOf(rec.Kind))
 	if err == nil && t.o.payloads {
 		err = t.shown.showPayloads(rec.Kind, t.std.out)
@@ -141,8 +142,7 @@ type part struct {
 // parts shows the answers that still stream: on a terminal in one line that changes, else each in a line of its own when
 // it begins, and then no more often than every partEvery.
 func (t *tail) parts(all []follow.Streaming) error {
-	if t.line.w != nil {
-		t.onOneLine(all)
+	if t.line.set(all) {
 		return nil
 	}
 	for _, s := range all {
@@ -192,19 +192,44 @@ func (t *tail) end(finished bool) error {
 	return nil
 }
 
-// onOneLine shows the newest of all.
-func (t *tail) onOneLine(all []follow.Streaming) {
-	if len(all) == 0 {
-		t.line.end()
-		return
+// A liveLine is the line of a terminal that tells of answers that still stream. It is none where stdout is no terminal.
+type liveLine struct {
+	w     io.Writer
+	cols  int
+	shown bool
+}
+
+func newLiveLine(std *console) *liveLine {
+	if !isTerminal(std.out) {
+		return new(liveLine)
 	}
-	t.line.show(func() string {
-		s := all[len(all)-1]
-		text := fmt.Sprintf("%s of %s %s", size(s.Len), s.Method, s.URL)
-		if len(all) > 1 {
-			text = fmt.Sprintf("%s, and %d more", text, len(all)-1)
-		}
-		r := []rune(text)
-		return string(r[:min(len(r), max(0, width(t.std.out)-len("tapedeck: ")-1))])
-	})
+	return &liveLine{w: std.out, cols: width(std.out)}
+}
+
+// set shows all, the newest first, and reports whether there is a line to show it on.
+func (l *liveLine) set(all []follow.Streaming) bool {
+	if l.w == nil {
+		return false
+	}
+	l.clear()
+	if len(all) == 0 {
+		return true
+	}
+	s := all[len(all)-1]
+	text := fmt.Sprintf("… %s %s: %s", s.Method, s.URL, size(s.Len))
+	if len(all) > 1 {
+		text += fmt.Sprintf(" and %d more", len(all)-1)
+	}
+	r := []rune(visible.Line(text))
+	text = string(r[:min(len(r), max(0, l.cols-1))])
+	raw(l.w, "%s", text)
+	l.shown = true
+	return true
+}
+
+func (l *liveLine) clear() {
+	if l.shown {
+		raw(l.w, "\r\x1b[K")
+		l.shown = false
+	}
 }
