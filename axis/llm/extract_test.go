@@ -45,6 +45,8 @@ func TestExtract(t *testing.T) {
 		{"data on two lines", "data: {\"usage\":\ndata: {\"n\":1}}\n\n", "{\"n\":1}"},
 		{"empty", "", ""},
 		{"usage is no object", `{"usage":3}`, ""},
+		{"counts beside the answer", `{"response":"hi","eval_count":12.0,"prompt_eval_count":"x"}`, `{"eval_count":12.0}`},
+		{"a count that is none beside a usage", `{"eval_count":1.5,"usage":{"input_tokens":1}}`, `{"input_tokens":1}`},
 		{"html", `<html>usage</html>`, ""},
 	} {
 		if got := FindUsage([]byte(tc.answer)); string(got) != tc.want {

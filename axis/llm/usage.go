@@ -189,12 +189,27 @@ type usages struct {
 
 // plainCounts are counts that stand beside an answer, in no object: of Ollama, Llama, and Titan's embeddings.
 type plainCounts struct {
-	Eval       *int64 `json:"eval_count,omitempty"`
-	Generation *int64 `json:"generation_token_count,omitempty"`
-	InputText  *int64 `json:"inputTextTokenCount,omitempty"`
-	PromptEval *int64 `json:"prompt_eval_count,omitempty"`
-	Prompt     *int64 `json:"prompt_token_count,omitempty"`
+	Eval       onlyNumber `json:"eval_count,omitempty"`
+	Generation onlyNumber `json:"generation_token_count,omitempty"`
+	InputText  onlyNumber `json:"inputTextTokenCount,omitempty"`
+	PromptEval onlyNumber `json:"prompt_eval_count,omitempty"`
+	Prompt     onlyNumber `json:"prompt_token_count,omitempty"`
 }
+
+// An onlyNumber is a number as it stood; "" where there is another thing.
+type onlyNumber string
+
+// ReadJSON implements jsonscan.Value.
+func (n *onlyNumber) ReadJSON(s *jsonscan.Scanner) {
+	if c := s.Peek(); c == '-' || c >= '0' && c <= '9' {
+		*n = onlyNumber(s.Raw())
+		return
+	}
+	s.Skip()
+}
+
+// MarshalJSON returns the number.
+func (n onlyNumber) MarshalJSON() ([]byte, error) { return []byte(n), nil }
 
 // An onlyObject is an object as it stood; nil where there is another thing.
 type onlyObject []byte

@@ -362,7 +362,7 @@ func libraryNames(of func(*library.Library) ([]string, error)) cobra.CompletionF
 			return nil, cobra.ShellCompDirectiveDefault
 		}
 		names, err := of(lib)
-		if err != nil || len(names) == 0 {
+		if err != nil {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
 		for _, name := range append([]string{"last"}, names...) {

@@ -305,11 +305,9 @@ func newPurgeCommand(std *console) *cobra.Command {
 	var o storeFlags
 	var reason string
 	cmd := o.accessCommand("purge", "ID…", func(ctx context.Context, s team.Access, args []string) error {
-		if err := team.CheckReason(reason); err != nil {
-			return err
-		}
 		return runPurge(ctx, s, args, o.project, reason, std)
 	})
+	cmd.PreRunE = func(*cobra.Command, []string) error { return team.CheckReason(reason) }
 	cmd.Flags().StringVar(&reason, "reason", "", "`text` that the tombstone says, 1 KiB at most")
 	std.jsonFlag(cmd, "the tombstones as JSON")
 	return cmd
@@ -410,12 +408,6 @@ func newHoldCommand(std *console) *cobra.Command {
 	var reason string
 	var release bool
 	cmd := o.accessCommand("hold", "ID…", func(ctx context.Context, s team.Access, args []string) error {
-		if reason == "" && !release {
-			return errors.New("--reason TEXT is missing: who meets the hold reads it")
-		}
-		if err := team.CheckReason(reason); err != nil {
-			return err
-		}
 		host, _ := os.Hostname()
 		return changeRuns(ctx, s, o.project, args, std, func(id string) (*team.Run, error) {
 			if release {
@@ -424,6 +416,12 @@ func newHoldCommand(std *console) *cobra.Command {
 			return s.Hold(ctx, o.project, id, login()+"@"+host, reason)
 		})
 	})
+	cmd.PreRunE = func(*cobra.Command, []string) error { // before a store is made, or asks for a token
+		if reason == "" && !release {
+			return errors.New("--reason TEXT is missing: who meets the hold reads it")
+		}
+		return team.CheckReason(reason)
+	}
 	cmd.Flags().StringVar(&reason, "reason", "", "`text` that says why, 1 KiB at most")
 	cmd.Flags().BoolVar(&release, "release", false, "end the hold")
 	std.jsonFlag(cmd, "the runs as JSON")

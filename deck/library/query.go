@@ -184,7 +184,7 @@ const (
 )
 
 // derivedExts are all of them.
-var derivedExts = []string{verdictExt, Index, Report}
+var derivedExts = []string{verdictExt, ".totals", Index, Report} // older versions kept totals so
 
 // maxKept bounds one, in bytes.
 const maxKept = 256 << 20
