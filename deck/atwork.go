@@ -24,9 +24,12 @@ import (
 func starts(pid int, briefly func(child int) bool) bool {
 	for of := range threadsOf(pid) {
 		where, _ := os.ReadFile(of + "wchan")
+		if !bytes.Contains(where, []byte("pipe_read")) {
+			continue
+		}
 		call, _ := os.ReadFile(of + "syscall")
 		var nr, fd int
-		if n, _ := fmt.Sscanf(string(call), "%d 0x%x", &nr, &fd); n < 2 || !bytes.Contains(where, []byte("pipe_read")) {
+		if n, _ := fmt.Sscanf(string(call), "%d 0x%x", &nr, &fd); n < 2 {
 			continue
 		}
 		pipe, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
@@ -66,6 +69,9 @@ func childrenBefore(pid, child int) (all []int) {
 			}
 			all = append(all, n)
 		}
+	}
+	if child != 0 {
+		return nil
 	}
 	return all
 }

@@ -48,23 +48,23 @@ func (i *processInputs) Forking(task int, thread bool) func(ctx context.Context)
 	if thread { // which may give work to what was forked
 		return func(ctx context.Context) {
 			long := func(pid int) bool { return i.of.executed(pid) || !briefly(pid) }
-			before := append(slices.DeleteFunc(childrenBefore(pid, 0), long), pid)
-			if len(before) <= restFew && len(slices.Collect(threadsOf(pid))) <= restFew {
-				i.inbox.begins(ctx, before, endHeld, restStart, func(pid int) (runs, waits bool) { return busyBeside(pid, task) })
+			forks := slices.DeleteFunc(childrenBefore(pid, 0), long)
+			if len(forks) <= restFew && len(slices.Collect(threadsOf(pid))) <= restFew {
+				i.inbox.begins(ctx, pid, forks, endHeld, restStart, func(pid int) (runs, waits bool) { return busyBeside(pid, task) })
 			}
 		}
 	}
 	return func(ctx context.Context) {
 		before := slices.DeleteFunc(childrenBefore(pid, task), i.of.executed)
 		if len(before) <= restFew {
-			i.inbox.begins(ctx, before, restMost, restChild, busy)
+			i.inbox.begins(ctx, 0, before, restMost, restChild, busy)
 		}
 	}
 }
 
 // Waking implements jail.Source.
 func (i *processInputs) Waking() func(ctx context.Context) {
-	return func(ctx context.Context) { i.inbox.begins(ctx, []int{i.program.Host}, endHeld, restStart, busy) }
+	return func(ctx context.Context) { i.inbox.begins(ctx, i.program.Host, nil, endHeld, restStart, busy) }
 }
 
 // executed reports whether a process of this number has executed a program.

@@ -3,6 +3,7 @@ package deck
 import (
 	"context"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,37 +24,57 @@ type inbox struct {
 	vain   int           // how often the process did not come to rest, less how often it did
 	ends   int           // the same, for ends of children
 
-	mu     sync.Mutex // guards starts
-	starts int        // how often a thread, or a fork, waited in vain to begin, less how often it did not
+	beside int // the same, for those that one process has forked
+
+	mu      sync.Mutex   // guards what follows
+	starts  int          // how often a thread, or a fork, waited in vain to begin, less how often it did not
+	settled map[int]bool // forks that have come to rest since they were made
 }
 
 func newInbox() *inbox { return &inbox{giving: make(chan struct{}, 1)} }
 
 const (
-	restFirst = 20 * time.Microsecond  // when it is looked again whether a process rests, and
-	restEvery = 200 * time.Microsecond // how often in the end, or a sixteenth of the time that it was looked at for: looking takes a processor too
-	restWork  = 250 * time.Millisecond // what it may work meanwhile, on all processors together
-	restChild = 100 * time.Millisecond // the same while a child waits to end
-	restEnd   = 30 * time.Millisecond  // and then, of a large runtime, and of who did not come to rest: who builds a program works all the time
-	endHeld   = 100 * time.Millisecond // how long a child waits to end while its parent is itself held up, and does not run
-	endMost   = time.Second            // how long a process takes to end that may, or a connection
-	restMost  = 5 * time.Second        // how long that may take, on a machine that has much to do
-	restStart = 30 * time.Millisecond  // what it may work while a thread of it waits to begin; a fork before another one has time for a child's
-	restFew   = 64                     // of a process that has more threads, or forks, none waits
-	restVain  = 8                      // so much oftener it did not than it did: it is not waited for any more
+	restFirst  = 20 * time.Microsecond  // when it is looked again whether a process rests, and
+	restEvery  = 200 * time.Microsecond // how often in the end, or a sixteenth of the time that it was looked at for: looking takes a processor too
+	restWork   = 250 * time.Millisecond // what it may work meanwhile, on all processors together
+	restChild  = 100 * time.Millisecond // the same while a child waits to end
+	restEnd    = 30 * time.Millisecond  // and then, of a large runtime, and of who did not come to rest: who builds a program works all the time
+	endHeld    = 100 * time.Millisecond // how long a child waits to end while its parent is itself held up, and does not run
+	endMost    = time.Second            // how long a process takes to end that may, or a connection
+	restMost   = 5 * time.Second        // how long that may take, on a machine that has much to do
+	restStart  = 30 * time.Millisecond  // what it may work while a thread of it waits to begin; a fork before another one has time for a child's
+	restFew    = 40                     // of a process that has more threads, or forks, none waits
+	maxSettled = 1024                   // forks that are known to be settled; then all are looked at anew
+	restVain   = 8                      // so much oftener it did not than it did: it is not waited for any more
 )
 
 // begin waits until something may be given to the process from where that comes: an answer's begin, or something else. What it returns says
 // that it has been.
-func (i *inbox) begin(pid int, from any, answer bool, beside ...int) (given func(ends bool)) {
+func (i *inbox) begin(pid int, from any, answer bool) (given func(ends bool)) {
 	i.giving <- struct{}{}
 	if answer || i.last != nil && i.last != from {
 		rest(pid, restMost, restWork, &i.vain, busy, nil)
-		for _, pid := range beside {
-			rest(pid, restMost, restChild, &i.vain, busy, nil)
-		}
 	}
 	i.last = from
+	return i.given()
+}
+
+// beginBeside is begin for a fork of the process: it waits until the other ones rest. Where one does not, the rest is not waited for, and that counts once.
+func (i *inbox) beginBeside(others []int) (given func(ends bool)) {
+	i.giving <- struct{}{}
+	vain := i.beside
+	for _, pid := range others {
+		if rest(pid, restMost, restChild, &i.beside, busy, nil); i.beside > vain || vain >= restVain {
+			return i.given()
+		}
+		i.beside = vain
+	}
+	i.beside = max(vain-1, 0)
+	return i.given()
+}
+
+// given is what begin returns.
+func (i *inbox) given() func(ends bool) {
 	end := sync.OnceFunc(func() { <-i.giving })
 	late := time.AfterFunc(network.GiveMost, end)
 	return func(ends bool) {
@@ -92,16 +113,31 @@ func (i *inbox) childEnds(ctx context.Context, of *jail.Program, gone <-chan str
 
 // begins waits until a thread of the process may begin, or a fork of it: until those before it have done what they do. Workers that wait at a queue stand
 // there in the order in which they were made, then, while recording and on the replay, and so which takes which work is no chance.
-func (i *inbox) begins(ctx context.Context, before []int, held, work time.Duration, busy func(pid int) (runs, waits bool)) {
+// A fork that has come to rest is done with its begin.
+func (i *inbox) begins(ctx context.Context, own int, forks []int, held, work time.Duration, busy func(pid int) (runs, waits bool)) {
 	i.mu.Lock()
 	vain, was := i.starts, i.starts
+	forks = slices.DeleteFunc(forks, func(pid int) bool { return i.settled[pid] })
 	i.mu.Unlock()
-	for _, pid := range before {
-		rest(pid, held, work, &vain, busy, ctx.Done())
+	var settled []int
+	for _, pid := range forks {
+		before := vain
+		if rest(pid, held, work, &vain, busy, ctx.Done()); vain <= before {
+			settled = append(settled, pid)
+		}
+	}
+	if own != 0 {
+		rest(own, held, work, &vain, busy, ctx.Done())
 	}
 	i.mu.Lock()
+	defer i.mu.Unlock()
 	i.starts = max(i.starts+vain-was, 0)
-	i.mu.Unlock()
+	if i.settled == nil || len(i.settled) > maxSettled {
+		i.settled = make(map[int]bool)
+	}
+	for _, pid := range settled {
+		i.settled[pid] = true
+	}
 }
 
 // rest waits until a process has nothing to do: until it has worked for so much, or been held up for so long, which is counted.
@@ -169,7 +205,7 @@ func (p *processes) giving(remote net.Addr, answer bool) (given func(ends bool))
 		}
 	}
 	p.mu.Unlock()
-	first := by.inbox.begin(in.program.Host, remote, answer, beside...)
+	first := by.inbox.beginBeside(beside)
 	return func(ends bool) {
 		first(ends)
 		own(ends)
