@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,12 +32,30 @@ func homed(t *testing.T) string {
 	return dir
 }
 
+// shared takes what several goroutines write, as a file does.
+type shared struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *shared) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(b)
+}
+
+func (s *shared) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
 // serving runs serve in this process until the test ends, or stop is called, which returns its status.
 func serving(t *testing.T, args ...string) (at served, stop func() int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	r, w := io.Pipe()
-	var errs bytes.Buffer
+	var errs shared
 	ended := make(chan int, 1)
 	go func() {
 		ended <- run(ctx, append([]string{"serve", "--json"}, args...), streams{strings.NewReader(""), w, &errs})
