@@ -23,8 +23,7 @@ type inbox struct {
 	last   any           // where something was given last: a connection's address, or the number of an MCP server
 	vain   int           // how often the process did not come to rest, less how often it did
 	ends   int           // the same, for ends of children
-
-	beside int // the same, for those that one process has forked
+	beside int           // the same, for those that the process has forked, while one of them is given an answer
 
 	mu      sync.Mutex   // guards what follows
 	starts  int          // how often a thread, or a fork, waited in vain to begin, less how often it did not

@@ -318,19 +318,8 @@ func (in *Answerer) makes(c *notify.Call) {
 
 // forks lets a thread begin, or a fork, once the Source of who made it says so, where threads are told apart. It is the C library's first call there.
 func (in *Answerer) forks(c *notify.Call) {
-	in.table.Lock()
-	is, err := in.table.Status(c.Task)
-	by, thread := is.Process, is.Process != c.Task
-	if !thread {
-		by = is.Parent
-	}
-	p := in.table.Known(by)
-	if err != nil || p == nil || p.Asker == nil || p.Sharing != process.NoThreads || !thread && in.table.Known(c.Task) != nil {
-		p = nil
-	}
-	in.table.Unlock()
-	if p != nil {
-		if wait := p.Asker.Source.Forking(c.Task, thread); wait != nil {
+	if by, thread := in.maker(c.Task); by != nil {
+		if wait := by.Forking(c.Task, thread); wait != nil {
 			in.held.Go(func() {
 				wait(in.letGo)
 				c.GoOn()
@@ -341,24 +330,44 @@ func (in *Answerer) forks(c *notify.Call) {
 	c.GoOn()
 }
 
+// maker is the Source of the process that a task is a thread of, or that forked it and of which it has asked nothing yet, where threads are told apart; nil
+// for none.
+func (in *Answerer) maker(task int) (by process.Source, thread bool) {
+	in.table.Lock()
+	defer in.table.Unlock()
+	is, err := in.table.Status(task)
+	p := in.table.Known(is.Process)
+	thread = is.Process != task
+	switch {
+	case err != nil, !thread && p != nil:
+		return nil, thread
+	case !thread:
+		p = in.table.Known(is.Parent)
+	}
+	if p == nil || p.Asker == nil || p.Sharing != process.NoThreads {
+		return nil, thread
+	}
+	return p.Asker.Source, thread
+}
+
 // wakes has a thread that tells another one to go on do first what it does behind that, where threads are told apart. An event loop of Python is
 // told by a zero byte, never anything else, through a socket pair of its process that does not block; the sender lets go of the interpreter
 // meanwhile, and which of the two has it next decides whether the loop finds a worker idle or makes another one. So the byte is sent once the
 // sender rests.
 func (in *Answerer) wakes(c *notify.Call) {
-	in.table.Lock()
-	is, err := in.table.Status(c.Task)
-	p := in.table.Known(is.Process)
-	apart := err == nil && is.Process != c.Task && p != nil && p.Asker != nil && p.Sharing == process.NoThreads
-	in.table.Unlock()
 	var b [1]byte
-	if !apart || inspect.ReadMemory(c.Task, c.Args[1], b[:]) != nil || b[0] != 0 {
+	by, thread := in.maker(c.Task)
+	if by == nil || !thread || inspect.ReadMemory(c.Task, c.Args[1], b[:]) != nil || b[0] != 0 {
 		c.GoOn()
 		return
 	}
-	wait := p.Asker.Source.Waking()
-	fd, err := pairOf(c, is.Process)
-	if err != nil || wait == nil {
+	wait := by.Waking()
+	if wait == nil {
+		c.GoOn()
+		return
+	}
+	fd, err := in.pairOf(c)
+	if err != nil {
 		c.GoOn()
 		return
 	}
@@ -370,8 +379,12 @@ func (in *Answerer) wakes(c *notify.Call) {
 	})
 }
 
-// pairOf is the socket that a call names, as a descriptor of ours, if it does not block and a process made it and the one at its other end.
-func pairOf(c *notify.Call, pid int) (fd int, err error) {
+// pairOf is the socket that a call names, as a descriptor of ours, if it does not block and the caller's process made it and the one at its other end.
+func (in *Answerer) pairOf(c *notify.Call) (fd int, err error) {
+	is, err := in.table.Status(c.Task)
+	if err != nil {
+		return -1, err
+	}
 	err = inspect.WithTask(strconv.Itoa(c.Task), func(task int) (err error) {
 		fd, err = unix.PidfdGetfd(task, int(int32(c.Args[0])), 0)
 		return err
@@ -380,7 +393,7 @@ func pairOf(c *notify.Call, pid int) (fd int, err error) {
 		return -1, err
 	}
 	peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
-	if flags, e := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); err != nil || e != nil || int(peer.Pid) != pid || flags&unix.O_NONBLOCK == 0 || !c.Waits() {
+	if flags, e := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); err != nil || e != nil || int(peer.Pid) != is.Process || flags&unix.O_NONBLOCK == 0 || !c.Waits() {
 		unix.Close(fd)
 		return -1, unix.ENOTSOCK
 	}
