@@ -114,7 +114,9 @@ func spawnSummary(k *tape.ProcessSpawn) string {
 	}
 	what := visible.Command(append([]string{k.Program}, k.Args...))
 	if k.Program == "" && len(k.Args) == 0 {
-		what = "a fork of its starter" // a subshell
+		if what = "a fork of its starter"; k.PID == 0 { // else a subshell
+			what = "threads of its starter"
+		}
 	}
 	return fmt.Sprintf("%s: %s after %s", what, end, Seconds(k.DurationMS))
 }

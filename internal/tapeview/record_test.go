@@ -26,6 +26,8 @@ func TestSummariesOfInputs(t *testing.T) {
 		{&tape.FileStat{Path: "a", Type: "none"}, "looked at a: nothing is there"},
 		{&tape.FileStat{Path: "a", Type: "dir"}, "looked at a: dir"},
 		{&tape.RandomRead{Length: 32}, "drew 32 bytes"},
+		{&tape.ProcessSpawn{PID: 101, DurationMS: 5}, "a fork of its starter: exit 0 after 0.005s"},
+		{&tape.ProcessSpawn{DurationMS: 5}, "threads of its starter: exit 0 after 0.005s"},
 	} {
 		if got := content(tt.kind); got != tt.want {
 			t.Errorf("%#v: %q, want %q", tt.kind, got, tt.want)
