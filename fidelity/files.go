@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -21,7 +22,7 @@ const (
 	gitOwn                  // Git's bookkeeping
 	javaOwn                 // what a Java VM counts of itself, in moments of a clock that no replay gives it again
 	agentOwn                // what an agent logs of itself (LaneOptions.AgentFiles)
-	pythonOwn               // modules that Python compiled: each holds its source's time, which another checkout has not, and absolute path
+	compiled                // what a runtime keeps of sources that it compiled: their times, which another checkout has not; memory that nobody set
 	gitIgnored              // by Git, inside the work tree
 	outside                 // of the work tree
 )
@@ -35,13 +36,17 @@ func placeOf(p string, watch []string) place {
 		return gitOwn
 	case javaCounters(p):
 		return javaOwn
-	case path.Base(path.Dir(p)) == "__pycache__" && strings.Contains(path.Base(p), ".pyc"): // with a number behind it while it is written
-		return pythonOwn
+	case compiledSource.MatchString(p):
+		return compiled
 	case p == "~", p == "$TMP", strings.HasPrefix(p, "~/"), strings.HasPrefix(p, "$TMP/"), strings.HasPrefix(p, "/"):
 		return outside
 	}
 	return workTree
 }
+
+// compiledSource finds the modules that Python compiled, with a number behind them while they are written, and what Node compiled
+// (module.enableCompileCache, NODE_COMPILE_CACHE): node-compile-cache/v22.23.3-x64-9de703df-0/0097c7bb.
+var compiledSource = lazyregexp.New(`(^|/)(__pycache__/[^/]*\.pyc[^/]*|v\d+\.\d+\.\d+[^/]*-\w+-[0-9a-f]{8}-\d+/[0-9a-f]{8})$`)
 
 // bookkeeping reports whether a path is one that Git writes by itself below a .git. Its index holds the times of files and
 // its commits those of their making, and so what names commits differs from run to run too: HEAD, refs, logs. What people

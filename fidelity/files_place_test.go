@@ -71,21 +71,26 @@ func TestNotesNameWhereFilesDiffer(t *testing.T) {
 	}
 }
 
-// TestCompiledModules: what Python compiles holds the time and the path of its source, which are others in another checkout.
+// TestCompiledModules: what Python compiles holds the time and the path of its source, which are others in another checkout; what Node does, bytes of
+// its memory.
 func TestCompiledModules(t *testing.T) {
-	const path = "lib/__pycache__/llm.cpython-311.pyc"
-	a, b := []tape.Kind{wrote(path, "1")}, []tape.Kind{wrote(path, "2")}
-	for _, o := range []*LaneOptions{nil, {Exact: true}} {
-		if got := compareLanes(t, Semantic, a, b, o); !got.Faithful() || len(got.Notes) != 1 || !strings.Contains(got.Notes[0], path) {
-			t.Errorf("%v %q", got, got.Notes)
+	for path, watch := range map[string]string{
+		"lib/__pycache__/llm.cpython-311.pyc":                              "lib/*/*",
+		"$TMP/node-compile-cache/v22.23.3-x64-9de703df-0/0097c7bb":         "$TMP/node-compile-cache",
+		".cache/v26.0.0-nightly20260401a1b2-arm64-9de703df-65534/ff00aa11": ".cache/*/*",
+		"lib/__pycache__/result.json":                                      "",
+		"v22.23.3-x64-9de703df-0/notes.txt":                                "",
+	} {
+		a, b := []tape.Kind{wrote(path, "1")}, []tape.Kind{wrote(path, "2")}
+		for _, o := range []*LaneOptions{nil, {Exact: true}} {
+			got := compareLanes(t, Semantic, a, b, o)
+			if noted := got.Faithful() && len(got.Notes) == 1 && strings.Contains(got.Notes[0], path); noted != (watch != "") {
+				t.Errorf("%s: %v %q", path, got, got.Notes)
+			}
 		}
-	}
-	if got := compareLanes(t, Semantic, a, b, &LaneOptions{Watch: []string{"lib/*/*"}}); got.Faithful() {
-		t.Errorf("watched: %q", got.Notes)
-	}
-	const own = "lib/__pycache__/result.json"
-	if got := compareLanes(t, Semantic, []tape.Kind{wrote(own, "1")}, []tape.Kind{wrote(own, "2")}, nil); got.Faithful() {
-		t.Errorf("what a program keeps there: %q", got.Notes)
+		if got := compareLanes(t, Semantic, a, b, &LaneOptions{Watch: []string{watch}}); got.Faithful() {
+			t.Errorf("watched: %q", got.Notes)
+		}
 	}
 }
 

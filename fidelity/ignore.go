@@ -59,7 +59,7 @@ func (c *ignoring) ignore() (alive map[string]bool) {
 	c.noteFiles("what a Java VM counts of itself", ignored[javaOwn])
 	c.noteFiles("files that an agent logs to", ignored[agentOwn])
 	c.noteFiles("files that Git ignores", ignored[gitIgnored])
-	c.noteFiles("modules that Python compiled", ignored[pythonOwn])
+	c.noteFiles("what a runtime compiled", ignored[compiled])
 	c.noteFiles("files outside the work tree", ignored[outside])
 	return dead.alive
 }
