@@ -116,16 +116,21 @@ func InJail() bool {
 // proxyVars send a program to a proxy that the jail does not hold. The recorder heeds them itself when it dials.
 var proxyVars = []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY", "NO_PROXY"}
 
-// acrossMounts lets git look for its directory above a mount. The trees of a replay are mounts, which those of the recorded run were
-// not: git would stop there, and say so to a program that asks it where no repository is.
-const acrossMounts = "GIT_DISCOVERY_ACROSS_FILESYSTEM"
+// alike are variables by which programs do on a replay what they did before.
+var alike = []string{
+	"GIT_DISCOVERY_ACROSS_FILESYSTEM=1",   // git looks above a mount: the trees of a replay are mounts, which those of the recorded run were not
+	"OPENSSL_ia32cap=~0x4000000000000000", // BoringSSL, which Bun has, asks the kernel for random bytes and not the processor (rdrand)
+}
 
-// ToRecord returns env as a recording keeps it, for its replays too: what makes programs the same on both is in it.
+// ToRecord returns env as a recording keeps it, for its replays too: what makes programs the same on both is in it, where the caller has not set it.
 func ToRecord(env []string) []string {
-	if overrides(env, acrossMounts) {
-		return env
+	env = slices.Clip(env)
+	for _, kv := range alike {
+		if name, _, _ := strings.Cut(kv, "="); !overrides(env, name) {
+			env = append(env, kv)
+		}
 	}
-	return append(slices.Clip(env), acrossMounts+"=1")
+	return env
 }
 
 // Env returns env as the program gets it: without its proxies, with the recorder's certificates.
