@@ -75,7 +75,7 @@ func (s *stage) fault(i int, f *fault, strace string) {
 		return s.b.Binary() + " " + strings.Join(s.recordArgs(append(flags, "-o", dir+"/r.rec")...), " ")
 	}
 	text := strings.NewReplacer("$RECORD_SYNC", record("--sync"), "$RECORD", record(), "$DIR", dir, "$OUT", out,
-		"$STRACE", strace+" -qq -f -o /dev/null").Replace(f.shell)
+		"$STRACE", strace+" -qq -f -b execve -o /dev/null").Replace(f.shell) // of the recorder alone: whom it traces itself has no other tracer
 	res := s.b.Run("/bin/sh", "-c", text)
 	if res.Status != 125 {
 		s.t.Errorf("status %d, want 125", res.Status)
