@@ -107,7 +107,8 @@ func Fork(ctx context.Context, rec *recording.Recording, o *ForkOptions) (*Forke
 	if err != nil {
 		return nil, err
 	}
-	defer prepared.Close()
+	r := &replayer{fork: f, rec: rec, roots: rec.Manifest.Roots, prepared: prepared}
+	defer r.leave()
 	m := rec.Manifest
 	f.id = recording.NewID(f.started)
 	lib := library.Of(m.Roots.LibraryRoot(m.Cwd))
@@ -116,10 +117,10 @@ func Fork(ctx context.Context, rec *recording.Recording, o *ForkOptions) (*Forke
 		return nil, err
 	}
 	defer func() { recording.Unlock(held) }()
-	r := &replayer{fork: f, rec: rec, roots: m.Roots, prepared: prepared, o: &ReplayOptions{
+	r.o = &ReplayOptions{
 		Env: o.Env, Streams: o.Streams, Signals: o.Signals, TreeNow: o.TreeNow, TreeAt: o.TreeAt, Out: dir, Starting: func() { f.starting(lib, dir) },
 		ConfigDir: o.ConfigDir, Log: o.Log,
-	}}
+	}
 	v, err := r.replay(ctx)
 	if err != nil {
 		if f.began.IsZero() {

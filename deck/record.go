@@ -89,15 +89,16 @@ func Record(ctx context.Context, o *RecordOptions) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer prepared.Close()
 	r, err := newRecorder(o)
 	if err == nil {
 		err = prepared.Check()
 	}
 	if err != nil {
+		prepared.Close()
 		return nil, err
 	}
 	r.prepared = prepared
+	defer r.leave()
 	if err := r.connect(ctx); err != nil {
 		return nil, err
 	}
@@ -107,6 +108,12 @@ func Record(ctx context.Context, o *RecordOptions) (*Result, error) {
 		res.DaemonLost = lost
 	}
 	return res, err
+}
+
+// leave ends the init that the run was prepared with, and removes the layers of an isolated one, as replayer.leave does.
+func (r *recorder) leave() {
+	r.prepared.Close()
+	r.scratch.remove()
 }
 
 // record makes the recording.
@@ -336,7 +343,6 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	if err := r.mountPlan(p); err != nil {
 		return nil, err
 	}
-	defer func() { r.scratch.remove() }()
 	defer p.changing.close()
 	if r.o.Begun != nil {
 		r.o.Begun(r.dir)

@@ -88,8 +88,16 @@ func Replay(ctx context.Context, rec *recording.Recording, o *ReplayOptions) (*V
 	if err != nil {
 		return nil, err
 	}
-	defer prepared.Close()
-	return (&replayer{o: o, rec: rec, roots: rec.Manifest.Roots, prepared: prepared}).replay(ctx)
+	r := &replayer{o: o, rec: rec, roots: rec.Manifest.Roots, prepared: prepared}
+	defer r.leave()
+	return r.replay(ctx)
+}
+
+// leave ends what a replay was prepared with. Its layers go once its init is gone, and the mounts of them with it: while the kernel takes these
+// apart, whoever removes what they hold spins until it has.
+func (r *replayer) leave() {
+	r.prepared.Close()
+	r.scratch.remove()
 }
 
 // replayable refuses what cannot be run again.
@@ -104,7 +112,6 @@ func replayable(rec *recording.Recording) error {
 }
 
 func (r *replayer) replay(ctx context.Context) (*Verdict, error) {
-	defer func() { r.scratch.remove() }()
 	if err := r.prepare(); err != nil {
 		return nil, err
 	}

@@ -64,9 +64,9 @@ func ReplayTape(ctx context.Context, path string, o *ReplayOptions) (*Verdict, e
 	if err != nil {
 		return nil, err
 	}
-	defer prepared.Close()
 	r := &tapeReplayer{o: o, path: path, prepared: prepared}
-	defer func() { r.scratch.remove() }()
+	defer func() { r.scratch.remove() }() // once the init is gone, as of replayer.leave
+	defer prepared.Close()
 	if err := r.prepare(); err != nil {
 		return nil, err
 	}
