@@ -108,7 +108,7 @@ func Fork(ctx context.Context, rec *recording.Recording, o *ForkOptions) (*Forke
 		return nil, err
 	}
 	r := &replayer{fork: f, rec: rec, roots: rec.Manifest.Roots, prepared: prepared}
-	defer r.leave()
+	defer func() { r.scratch.removeAfter(prepared) }()
 	m := rec.Manifest
 	f.id = recording.NewID(f.started)
 	lib := library.Of(m.Roots.LibraryRoot(m.Cwd))

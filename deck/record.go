@@ -76,6 +76,7 @@ type recorder struct {
 	daemon    *daemon.Run // nil where the run is told to none
 	seen      *surveyed   // the tape, once it has its end
 	prepared  *jail.Prepared
+	ca        *network.CA
 	prices    func() (*llm.Prices, error)
 	key       func() (*seal.Key, error)
 }
@@ -91,6 +92,9 @@ func Record(ctx context.Context, o *RecordOptions) (*Result, error) {
 	}
 	r, err := newRecorder(o)
 	if err == nil {
+		r.ca, err = network.NewCA() // while the init comes up
+	}
+	if err == nil {
 		err = prepared.Check()
 	}
 	if err != nil {
@@ -98,7 +102,7 @@ func Record(ctx context.Context, o *RecordOptions) (*Result, error) {
 		return nil, err
 	}
 	r.prepared = prepared
-	defer r.leave()
+	defer func() { r.scratch.removeAfter(prepared) }()
 	if err := r.connect(ctx); err != nil {
 		return nil, err
 	}
@@ -108,12 +112,6 @@ func Record(ctx context.Context, o *RecordOptions) (*Result, error) {
 		res.DaemonLost = lost
 	}
 	return res, err
-}
-
-// leave ends the init that the run was prepared with, and removes the layers of an isolated one, as replayer.leave does.
-func (r *recorder) leave() {
-	r.prepared.Close()
-	r.scratch.remove()
 }
 
 // record makes the recording.
@@ -403,7 +401,7 @@ func (r *recorder) result(ctx context.Context, exit recording.Exit) *Result {
 func (r *recorder) program() *run {
 	m := r.manifest
 	p := &run{
-		s: r.s, prepared: r.prepared, path: m.Program.Path, argv: r.o.Argv, env: r.env, dir: m.Cwd,
+		s: r.s, prepared: r.prepared, ca: r.ca, path: m.Program.Path, argv: r.o.Argv, env: r.env, dir: m.Cwd,
 		std: r.o.Streams, tty: m.TTY, id: m.ID, sync: r.o.Sync, host: &m.Host, umask: m.Umask, signals: r.o.Signals, proxy: r.o.Proxy, loopback: m.Loopback,
 		net:   network.Config{Upstreams: r.o.Upstreams, Passthrough: r.o.Passthrough, ProxyEnv: r.env},
 		ports: m.Ports,

@@ -89,15 +89,8 @@ func Replay(ctx context.Context, rec *recording.Recording, o *ReplayOptions) (*V
 		return nil, err
 	}
 	r := &replayer{o: o, rec: rec, roots: rec.Manifest.Roots, prepared: prepared}
-	defer r.leave()
+	defer func() { r.scratch.removeAfter(prepared) }()
 	return r.replay(ctx)
-}
-
-// leave ends what a replay was prepared with. Its layers go once its init is gone, and the mounts of them with it: while the kernel takes these
-// apart, whoever removes what they hold spins until it has.
-func (r *replayer) leave() {
-	r.prepared.Close()
-	r.scratch.remove()
 }
 
 // replayable refuses what cannot be run again.

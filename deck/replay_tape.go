@@ -65,8 +65,7 @@ func ReplayTape(ctx context.Context, path string, o *ReplayOptions) (*Verdict, e
 		return nil, err
 	}
 	r := &tapeReplayer{o: o, path: path, prepared: prepared}
-	defer func() { r.scratch.remove() }() // once the init is gone, as of replayer.leave
-	defer prepared.Close()
+	defer func() { r.scratch.removeAfter(prepared) }()
 	if err := r.prepare(); err != nil {
 		return nil, err
 	}

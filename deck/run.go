@@ -47,6 +47,7 @@ type run struct {
 
 	// What follows is the jail's.
 	prepared *jail.Prepared // its init; nil starts one
+	ca       *network.CA    // of its certificates; nil makes one
 	host     *recording.Host
 	umask    *int           // nil for the recorder's own
 	writable []string       // record: directories of the host
@@ -85,9 +86,11 @@ func (r *run) do(ctx context.Context) (*ended, error) {
 	}
 	defer st.close()
 	defer st.closeProgram()
-	ca, err := network.NewCA()
-	if err != nil {
-		return nil, err
+	ca := r.ca
+	if ca == nil {
+		if ca, err = network.NewCA(); err != nil {
+			return nil, err
+		}
 	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()

@@ -152,6 +152,13 @@ func newScratch(id string, dirs []string) (*scratch, error) {
 	return &scratch{temp}, err
 }
 
+// removeAfter ends what a run was prepared with, and then deletes its scratch: while the kernel takes the mounts of layers apart, who removes what
+// they hold has to wait for it, and spins.
+func (s *scratch) removeAfter(prepared *jail.Prepared) {
+	prepared.Close()
+	s.remove()
+}
+
 // remove deletes the scratch; a nil one is none.
 func (s *scratch) remove() {
 	if s != nil && s.Temp != nil {

@@ -350,3 +350,26 @@ func TestPreparedIsGone(t *testing.T) {
 		t.Errorf("the init: %v", err)
 	}
 }
+
+// TestNetworkBeforeThePlan: an init that has not been told yet what its jail is to be has its network up, and its DNS there.
+func TestNetworkBeforeThePlan(t *testing.T) {
+	p, err := Prepare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if err := p.Check(); err != nil {
+		t.Fatal(err)
+	}
+	init := p.j.init.PID
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		four, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/udp", init))
+		six, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/udp6", init))
+		if bytes.Contains(append(four, six...), []byte(":0035 ")) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("nobody has port 53:\n%s%s", four, six)
+		}
+	}
+}

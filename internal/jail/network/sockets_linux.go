@@ -3,8 +3,8 @@ package network
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jail/connect"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/filter"
@@ -15,19 +15,21 @@ import (
 
 const backlog = 4096 // connections that wait for the recorder
 
-// Sockets are what the init makes inside and hands out, in this order: a listener of each port, DNS over UDP, DNS over
-// TCP, one that tells of Unix sockets, and the packet socket where there is one.
+// Sockets are what the init makes inside and hands out.
 type Sockets struct {
-	FDs        []int
-	ipv6       bool
+	listeners []int // of the ports
+	others    []int // DNS over UDP, DNS over TCP, one that tells of Unix sockets, and the packet socket where there is one
+	lo        uint32
+	ipv6      bool
+
 	NotCovered []string
 }
 
-// Open brings the network up and opens everything in it.
-func Open(ports []uint16) (*Sockets, error) {
+// Up brings the network up and opens what every jail has in it.
+func Up() (*Sockets, error) {
 	s := new(Sockets)
-	if err := s.open(ports); err != nil {
-		inspect.CloseAll(s.FDs)
+	if err := s.up(); err != nil {
+		s.Close()
 		return nil, err
 	}
 	return s, nil
@@ -36,17 +38,12 @@ func Open(ports []uint16) (*Sockets, error) {
 // dnsPort is where the recorder's DNS listens, on every address: nobody else inside can have it.
 const dnsPort = 53
 
-func (s *Sockets) open(ports []uint16) error {
+func (s *Sockets) up() error {
 	if err := s.route(); err != nil {
 		return err
 	}
-	for _, p := range ports {
-		if err := s.bound(unix.SOCK_STREAM, p); err != nil {
-			return err
-		}
-	}
 	for _, kind := range []int{unix.SOCK_DGRAM, unix.SOCK_STREAM} {
-		if err := s.bound(kind, dnsPort); err != nil {
+		if err := s.bound(&s.others, kind, dnsPort); err != nil {
 			return err
 		}
 	}
@@ -54,24 +51,40 @@ func (s *Sockets) open(ports []uint16) error {
 	if err != nil {
 		return &step.Error{Op: connect.Step, Err: err}
 	}
-	s.FDs = append(s.FDs, fd)
-	fd, err = packetSocket()
+	s.others = append(s.others, fd)
+	fd, err = s.packetSocket()
 	if err != nil {
 		s.NotCovered = append(s.NotCovered, "attempts on ports that nobody serves: no packet socket: "+err.Error())
 		return nil
 	}
-	s.FDs = append(s.FDs, fd)
+	s.others = append(s.others, fd)
 	return nil
 }
 
+// Listen opens a listener of each port.
+func (s *Sockets) Listen(ports []uint16) error {
+	for _, p := range ports {
+		if err := s.bound(&s.listeners, unix.SOCK_STREAM, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// FDs are those of all, in the order in which the fields name them.
+func (s *Sockets) FDs() []int { return slices.Concat(s.listeners, s.others) }
+
+// Close closes them here.
+func (s *Sockets) Close() { inspect.CloseAll(s.FDs()) }
+
 // route makes every address local, of IPv6 where this kernel has it.
 func (s *Sockets) route() error {
-	lo, err := loopbackUp()
-	if err != nil {
+	var err error
+	if s.lo, err = loopbackUp(); err != nil {
 		return &step.Error{Op: "bring up the loopback device", Err: err}
 	}
 	local := func(kind byte, to string, source netip.Addr) route {
-		return route{lo, unix.RT_TABLE_LOCAL, kind, unix.RT_SCOPE_HOST, netip.MustParsePrefix(to), source}
+		return route{s.lo, unix.RT_TABLE_LOCAL, kind, unix.RT_SCOPE_HOST, netip.MustParsePrefix(to), source}
 	}
 	// Datagrams to many would otherwise leave with their destination as their source, which the kernel refuses unseen.
 	us := netip.AddrFrom4([4]byte{127, 0, 0, 1})
@@ -94,8 +107,8 @@ func haveIPv6() bool {
 	return true
 }
 
-// bound adds a socket of the port on every address: of both families where there are both.
-func (s *Sockets) bound(kind int, port uint16) error {
+// bound adds a socket of the port on every address to some: of both families where there are both.
+func (s *Sockets) bound(to *[]int, kind int, port uint16) error {
 	family, addr := unix.AF_INET, unix.Sockaddr(&unix.SockaddrInet4{Port: int(port)})
 	if s.ipv6 {
 		family, addr = unix.AF_INET6, &unix.SockaddrInet6{Port: int(port)}
@@ -105,7 +118,7 @@ func (s *Sockets) bound(kind int, port uint16) error {
 	if err != nil {
 		return &step.Error{Op: op, Err: err}
 	}
-	s.FDs = append(s.FDs, fd)
+	*to = append(*to, fd)
 	if s.ipv6 {
 		err = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0)
 	}
@@ -136,7 +149,7 @@ func tellDestination(fd int, ipv6 bool) error {
 }
 
 // packetSocket sees what sniffProgram lets through. It hears nothing before its filter is there.
-func packetSocket() (int, error) {
+func (s *Sockets) packetSocket() (int, error) {
 	raw, err := sniffProgram()
 	if err != nil {
 		return -1, err
@@ -152,10 +165,7 @@ func packetSocket() (int, error) {
 	err = unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
 		&unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]})
 	if err == nil {
-		lo, errName := net.InterfaceByName("lo")
-		if err = errName; err == nil {
-			err = unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: networkOrder(unix.ETH_P_ALL), Ifindex: lo.Index})
-		}
+		err = unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: networkOrder(unix.ETH_P_ALL), Ifindex: int(s.lo)})
 	}
 	if err != nil {
 		unix.Close(fd)

@@ -107,10 +107,12 @@ func (in *initProcess) begin() (*mount.World, error) {
 	return w, in.ctl.Send(&Message{Kind: MsgBegun})
 }
 
-// setUp waits until it is told what the world is to be, makes it, and starts the exec stage in it.
+// setUp waits until it is told what the world is to be, makes it, and starts the exec stage in it. The network, which is the same in every
+// world, comes up before: the recorder finds out meanwhile what it has to tell.
 func (in *initProcess) setUp(w *mount.World) error {
 	var spec InitSpec
 	var program ExecSpec
+	socks, errNet := network.Up()
 	handed := <-in.plan
 	if err := in.take(handed, &spec, &program); err != nil {
 		return err
@@ -133,13 +135,15 @@ func (in *initProcess) setUp(w *mount.World) error {
 	}
 	in.targets = w.Opened
 	maps.Copy(in.targets, w.Layers)
-	socks, err := network.Open(spec.Ports)
-	if err != nil {
+	if errNet != nil {
+		return errNet
+	}
+	if err := socks.Listen(spec.Ports); err != nil {
 		return err
 	}
 	ready := &Message{Kind: MsgReady, NotCovered: append(w.NotCovered, socks.NotCovered...), Listeners: len(spec.Ports)}
-	err = in.ctl.Send(ready, socks.FDs...)
-	inspect.CloseAll(socks.FDs)
+	err := in.ctl.Send(ready, socks.FDs()...)
+	socks.Close()
 	if err != nil {
 		return err
 	}
