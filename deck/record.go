@@ -91,18 +91,21 @@ func Record(ctx context.Context, o *RecordOptions) (*Result, error) {
 		return nil, err
 	}
 	r, err := newRecorder(o)
-	if err == nil {
-		r.ca, err = network.NewCA() // while the init comes up
-	}
-	if err == nil {
-		err = prepared.Check()
-	}
 	if err != nil {
 		prepared.Close()
 		return nil, err
 	}
-	r.prepared = prepared
 	defer func() { r.scratch.removeAfter(prepared) }()
+	var ready sync.WaitGroup
+	defer ready.Wait()
+	ready.Go(r.readyEnd)
+	if r.ca, err = network.NewCA(); err != nil {
+		return nil, err
+	}
+	if err := prepared.Check(); err != nil {
+		return nil, err
+	}
+	r.prepared = prepared
 	if err := r.connect(ctx); err != nil {
 		return nil, err
 	}
@@ -346,9 +349,6 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 		r.o.Begun(r.dir)
 	}
 	r.daemon.Begin(&daemon.Tape{Path: filepath.Join(r.s.dir, recording.TapeName), Store: r.s.store, Rec: r.s.rec, Log: r.s.log})
-	var ready sync.WaitGroup
-	defer ready.Wait()
-	ready.Go(r.readyEnd)
 	e, err := p.do(ctx)
 	r.daemon.Stop()
 	if errBefore != nil {
@@ -372,7 +372,7 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	return res, nil
 }
 
-// readyEnd does what can be done while the program runs, and the recorder mostly waits. Its errors are told at the end. A key that is still to
+// readyEnd does what can be done while the init comes up, which the recorder waits for. Its errors are told at the end. A key that is still to
 // be made is not made here: where its directory lies in the work tree, that would be a change of the program's.
 func (r *recorder) readyEnd() {
 	_, _ = r.prices()
