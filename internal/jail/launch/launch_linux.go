@@ -107,7 +107,7 @@ func (i *Init) start(control *os.File) error {
 	defer stderr.Close()
 	attr := &syscall.ProcAttr{
 		Dir:   "/",
-		Env:   []string{"GODEBUG=asyncpreemptoff=1,containermaxprocs=0,memprofilerate=0", "GOMAXPROCS=1"},
+		Env:   []string{"GODEBUG=asyncpreemptoff=1", "GOMAXPROCS=1"},
 		Files: []uintptr{null.Fd(), null.Fd(), stderr.Fd(), control.Fd()},
 		Sys:   &syscall.SysProcAttr{AmbientCaps: caps, Setsid: true, PidFD: &i.pidFD},
 	}
