@@ -126,6 +126,8 @@ type entry struct {
 	rec *tape.Record
 	at  int    // place on its tape, from 0
 	id  uint64 // what it is about
+
+	whole uint64 // of a file: a hash of what compares of it (identifyFiles); 0 where that is not known
 }
 
 // spawn is the process that a record is of.

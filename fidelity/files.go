@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/align"
 	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -130,13 +131,55 @@ type fileLane struct {
 	now   differ
 }
 
-// pairUp finds what differs between both sides, path by path. It reads what is compared and may go on beside other lanes.
+// pairUp finds what differs between both sides, path by path. It reads what is compared and may go on beside other lanes. What came in one
+// order on both sides is paired as it came: sorting all paths of a long tape takes longer than to load it. A path of which that leaves
+// a record over is looked at by itself, with all of its records.
 func (c *fileLane) pairUp(p lanePair) {
 	c.lane = p
-	byPath(p.a)
-	byPath(p.b)
-	pairs, _ := pairUp(p.a, p.b, &pairRules{likely: []func(tape.Kind) string{likelyFile}})
-	c.pairs = slices.DeleteFunc(pairs, c.alike)
+	sides := [2][]*entry{p.a, p.b}
+	atOnce(func(s Side) { identifyFiles(sides[s]) })
+	ms := align.ByOrder(p.a, p.b, func(e *entry) uint64 { return e.id })
+	var rest [2][]*entry
+	open := unpairedPaths(p, ms)
+	if len(open) > 0 {
+		atOnce(func(s Side) { rest[s] = ofPaths(sides[s], open) })
+	}
+	for _, m := range ms {
+		if pr := (pair{a: p.a[m.I], b: p.b[m.J]}); !c.alike(pr) && !open[pr.path()] {
+			c.pairs = append(c.pairs, pr)
+		}
+	}
+	pairs, _ := pairUp(rest[Recorded], rest[Replay], &pairRules{likely: []func(tape.Kind) string{likelyFile}})
+	c.pairs = append(c.pairs, slices.DeleteFunc(pairs, c.alike)...)
+}
+
+// unpairedPaths are the paths of the records that are in no match.
+func unpairedPaths(p lanePair, ms []align.Match) map[string]bool {
+	paths := make(map[string]bool)
+	i, j := 0, 0
+	for _, m := range append(ms, align.Match{I: len(p.a), J: len(p.b)}) {
+		for ; i < m.I; i++ {
+			paths[tape.FileOf(p.a[i].rec.Kind).Path] = true
+		}
+		for ; j < m.J; j++ {
+			paths[tape.FileOf(p.b[j].rec.Kind).Path] = true
+		}
+		i, j = m.I+1, m.J+1
+	}
+	return paths
+}
+
+// ofPaths are the records of some paths, sorted by path, those of one as they came.
+func ofPaths(es []*entry, paths map[string]bool) (out []*entry) {
+	for _, e := range es {
+		if paths[tape.FileOf(e.rec.Kind).Path] {
+			out = append(out, e)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *entry) int {
+		return cmp.Compare(tape.FileOf(a.rec.Kind).Path, tape.FileOf(b.rec.Kind).Path)
+	})
+	return out
 }
 
 // compare compares what pairUp found, sorted by path.
@@ -151,23 +194,35 @@ func (c *fileLane) compare() {
 	}
 }
 
-// byPath sorts records by path, those of one as they came, and has ids that hold for one content only.
-func byPath(es []*entry) {
-	for _, e := range es {
-		e.id = maphash.Comparable(seed, struct {
-			id    uint64
-			state cas.Digest
-		}{e.id, stateOf(tape.FileOf(e.rec.Kind))})
+// identifyFiles gives records ids that hold for one content only, and a hash of all that compares of them but for times: two that share it
+// are alike, and need not be looked at again, far away in memory.
+func identifyFiles(es []*entry) {
+	type stated struct {
+		id    uint64
+		state cas.Digest
 	}
-	slices.SortFunc(es, func(a, b *entry) int {
-		return cmp.Or(cmp.Compare(tape.FileOf(a.rec.Kind).Path, tape.FileOf(b.rec.Kind).Path), a.at-b.at)
-	})
+	type whole struct {
+		id                    uint64
+		mode, attrs           string
+		hash, digest, content cas.Digest
+	}
+	for _, e := range es {
+		f := tape.FileOf(e.rec.Kind)
+		e.id = maphash.Comparable(seed, stated{e.id, stateOf(f)})
+		if len(e.rec.Raw) == 0 {
+			attrs := string(tape.FieldValue(f.Extra, attrsKey))
+			e.whole = maphash.Comparable(seed, whole{e.id, f.Mode, attrs, f.ContentHash, f.ContentDigest, hashOf(f.Content)})
+		}
+	}
 }
 
 // alike reports whether nothing differs in a pair, and nothing is hidden by a mask.
 func (c *fileLane) alike(p pair) bool {
 	if p.a == nil || p.b == nil {
 		return false
+	}
+	if c.mode == Semantic && p.a.whole == p.b.whole && p.a.whole != 0 {
+		return true
 	}
 	if c.skipped(p) {
 		return true
