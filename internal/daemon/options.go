@@ -73,7 +73,7 @@ type Limits struct {
 	QueueBytes    int           // replies and events that wait for a slow reader: 4 MiB, and one frame of any length
 	WriteTimeout  time.Duration // for which a reader may take no byte of a frame, before it is dropped: 10 s
 	Rate          float64       // requests a second, on the average: 500, many times what an agent asks for; 16 KiB count as one, and 16 turns, a read of runs as four; less than 0 is no bound
-	Burst         int           // requests at once, before Rate counts: 500
+	Burst         int           // requests at once, once that many were left of Rate: 500
 	ToolTimeout   time.Duration // one call of a tool whose action names no timeout_ms: 5 minutes
 	// Of the whole daemon:
 	Connections      int   // 4096
