@@ -161,13 +161,13 @@ const maxMoved = 20
 
 // find finds whose each PID of a side is: of the processes that compare, by their lanes, and of MCP servers, which do not run on a replay, by
 // their conversations.
-func (ids *processIDs) find(s Side, side *laneSide, lanes map[int]spawnLane) {
+func (ids *processIDs) find(s Side, side *laneSide, lanes []*spawnLane) {
 	ids.of[s] = make(map[string]spawnLane)
 	for e := range side.records(ofProcess | ofServer) {
 		switch k := e.rec.Kind.(type) {
 		case *tape.ProcessSpawn: // of one that became other programs the last one is
-			if lane, compares := lanes[e.at]; compares && !tape.HasFlag(k, tape.AgainKey) {
-				ids.add(s, strconv.Itoa(k.PID), lane)
+			if lane := lanes[e.at]; lane != nil && !tape.HasFlag(k, tape.AgainKey) {
+				ids.add(s, strconv.Itoa(k.PID), *lane)
 			}
 		case *tape.MCPOpen:
 			name := fmt.Sprintf("server %d: %s", k.Conversation, k.Server)

@@ -139,13 +139,15 @@ func keyOf(name string, k tape.Kind) string {
 func lanesOf(c *comparison, s Side) (out []*lane, urls map[string]string) {
 	side := &c.sides[s]
 	spawns := spawnLanes(side, c.o.masked)
-	spawns[side.program] = spawnLane{laneProgram, cas.Sum([]byte(laneProgram))}
+	if program := side.programEntry(); program != nil {
+		spawns[program.at] = &spawnLane{laneProgram, cas.Sum([]byte(laneProgram))}
+	}
 	c.pids.find(s, side, spawns)
 	var sockets SocketLanes
 	byKey := make(map[string]*lane)
 	urls = make(map[string]string)
 	for e := range side.records(anything) {
-		if tape.HasFlag(e.rec.Kind, tape.ForkedKey) {
+		if side.sorts[e.at]&ofProcess != 0 && tape.HasFlag(e.rec.Kind, tape.ForkedKey) {
 			continue // told for its times alone: whether a fork reads a clock is no doing of its own
 		}
 		e.id = c.identityOf(e)
@@ -154,10 +156,8 @@ func lanesOf(c *comparison, s Side) (out []*lane, urls map[string]string) {
 			urls[name] = open.URL
 		}
 		key := keyOf(name, e.rec.Kind)
-		if _, process := e.spawn(); process || e.at == side.program {
-			if spawn, ok := spawns[e.at]; ok {
-				name, key = spawn.name, string(spawn.key[:])
-			}
+		if spawn := spawns[e.at]; spawn != nil {
+			name, key = spawn.name, string(spawn.key[:])
 		}
 		l := byKey[key]
 		if l == nil {
@@ -195,10 +195,10 @@ type spawnLane struct {
 	key  cas.Digest
 }
 
-// spawnLanes names the lanes of all processes but the program: by parent's lane, program and arguments and, from the
-// second equal one, #n, in the order in which they began. Their records stand in the order in which they ended. The keys are of all of it,
-// for names are cut.
-func spawnLanes(side *laneSide, mask func(string) string) map[int]spawnLane {
+// spawnLanes names the lanes of all processes but the program, each at the place of its record, nil at any other: by parent's lane, program
+// and arguments and, from the second equal one, #n, in the order in which they began. Their records stand in the order in which they ended.
+// The keys are of all of it, for names are cut.
+func spawnLanes(side *laneSide, mask func(string) string) []*spawnLane {
 	type started struct {
 		at int
 		p  *tape.ProcessSpawn
@@ -210,7 +210,7 @@ func spawnLanes(side *laneSide, mask func(string) string) map[int]spawnLane {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b started) int { return cmp.Compare(a.p.SpawnID, b.p.SpawnID) })
-	lanes, used := make(map[int]spawnLane, len(all)), make(map[cas.Digest]int)
+	lanes, used := make([]*spawnLane, len(side.entries)), make(map[cas.Digest]int)
 	bySpawn := make(map[uint64]spawnLane, len(all))
 	for _, s := range all {
 		parent, ok := bySpawn[s.p.ParentSpawnID]
@@ -231,8 +231,7 @@ func spawnLanes(side *laneSide, mask func(string) string) map[int]spawnLane {
 			l = spawnLane{name: fmt.Sprintf("%s#%d", l.name, n), key: cas.Sum(fmt.Append(l.key[:], n))}
 		}
 		bySpawn[s.p.SpawnID] = l
-		l.name = "process:" + l.name
-		lanes[s.at] = l
+		lanes[s.at] = &spawnLane{"process:" + l.name, l.key}
 	}
 	return lanes
 }
