@@ -83,12 +83,15 @@ func drive(b testing.TB, s *store.Disk, sessions, turns int) load {
 	}
 }
 
+// daemons are the options of a store that a daemon has: with fewer descriptors than there are runs each turn opens its file anew.
+var daemons = &store.Options{Segment: 512 << 20, Descriptors: 4096}
+
 // BenchmarkAppend measures acknowledged turns, and in the same process the log alone with entries of the same size and as many
 // who append, and a file a session with an fsync of its own.
 func BenchmarkAppend(b *testing.B) {
 	for _, sessions := range []int{1, 100, 2000} {
 		b.Run(fmt.Sprintf("sessions=%d", sessions), func(b *testing.B) {
-			s := openDisk(b, b.TempDir(), &store.Options{Segment: 512 << 20})
+			s := openDisk(b, b.TempDir(), daemons)
 			b.ReportAllocs()
 			b.ResetTimer()
 			ours := drive(b, s, sessions, b.N)
