@@ -83,8 +83,9 @@ func drive(b testing.TB, s *store.Disk, sessions, turns int) load {
 	}
 }
 
-// daemons are the options of a store that a daemon has: with fewer descriptors than there are runs each turn opens its file anew.
-var daemons = &store.Options{Segment: 512 << 20, Descriptors: 4096}
+// daemons are the options of a daemon's store: with fewer descriptors than there are runs each turn opens its file anew, and of larger
+// segments the log prepares hundreds of MB that nobody comes to, on the same processors.
+var daemons = &store.Options{Descriptors: 4096}
 
 // BenchmarkAppend measures acknowledged turns, and in the same process the log alone with entries of the same size and as many
 // who append, and a file a session with an fsync of its own.
