@@ -37,7 +37,7 @@ func placeOf(p string, watch []string) place {
 		return gitOwn
 	case javaCounters(p):
 		return javaOwn
-	case compiledSource.MatchString(p):
+	case compiledSource(p):
 		return compiled
 	case p == "~", p == "$TMP", strings.HasPrefix(p, "~/"), strings.HasPrefix(p, "$TMP/"), strings.HasPrefix(p, "/"):
 		return outside
@@ -45,9 +45,20 @@ func placeOf(p string, watch []string) place {
 	return workTree
 }
 
-// compiledSource finds the modules that Python compiled, with a number behind them while they are written, and what Node compiled
-// (module.enableCompileCache, NODE_COMPILE_CACHE): node-compile-cache/v22.23.3-x64-9de703df-0/0097c7bb.
-var compiledSource = lazyregexp.New(`(^|/)(__pycache__/[^/]*\.pyc[^/]*|v\d+\.\d+\.\d+[^/]*-\w+-[0-9a-f]{8}-\d+/[0-9a-f]{8})$`)
+// compiledSource reports whether a path is that of a module that Python compiled, with a number behind it while it is written, or of what Node
+// compiled (module.enableCompileCache, NODE_COMPILE_CACHE): node-compile-cache/v22.23.3-x64-9de703df-0/0097c7bb.
+func compiledSource(p string) bool {
+	dir, base := path.Split(p)
+	switch dir = path.Base(dir); {
+	case strings.Contains(base, ".pyc"):
+		return dir == "__pycache__"
+	case len(base) == 8:
+		return strings.HasPrefix(dir, "v") && nodeCompiled.MatchString(dir+"/"+base)
+	}
+	return false
+}
+
+var nodeCompiled = lazyregexp.New(`^v\d+\.\d+\.\d+[^/]*-\w+-[0-9a-f]{8}-\d+/[0-9a-f]{8}$`)
 
 // bookkeeping reports whether a path is one that Git writes by itself below a .git. Its index holds the times of files and
 // its commits those of their making, and so what names commits differs from run to run too: HEAD, refs, logs. What people
