@@ -253,7 +253,7 @@ func TestAPeerThatIsTooFastIsReadInSlices(t *testing.T) {
 // TestANewPeerHasSavedNothing: who connects again and again would otherwise pay for nothing.
 func TestANewPeerHasSavedNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for idle, most := range map[time.Duration]int{0: 11, 10 * time.Second: 311} {
+		for idle, most := range map[time.Duration]int{0: 61, 10 * time.Second: 308} {
 			_, f := peer(t, &Options{Limits: Limits{Rate: 500, Burst: 300}, Handler: echo})
 			time.Sleep(idle)
 			began := time.Now()

@@ -87,7 +87,7 @@ type Limits struct {
 	Allowance    int           // bytes of frames in flight that need no Budget, in and out each: 64 KiB
 	Queue        int           // bytes of frames to be sent: 1 MiB; one frame always has room in an empty queue
 	Rate         float64       // tokens a second: one for a request or notification, one for each TokenBytes; 0 means no bound
-	Burst        int           // tokens that the bucket holds once they are saved, at least those of 20 ms, which it has at first: Rate, at least 1
+	Burst        int           // tokens that the bucket holds once they are saved, at least those of 20 ms; at first it has a fifth: Rate, at least 1
 	WriteTimeout time.Duration // how long a frame may take to be written: 10 s
 }
 

@@ -256,8 +256,11 @@ type bucket struct {
 }
 
 func newBucket(rate float64, burst int) bucket {
-	first := rate * slice.Seconds() // a full bucket is saved, not given: else who connects again and again pays for nothing
-	return bucket{rate: rate, burst: max(float64(burst), first), tokens: first, at: time.Now()}
+	b := bucket{rate: rate, burst: max(float64(burst), rate*slice.Seconds()), at: time.Now()}
+	if rate > 0 { // a full bucket is saved, not given: else who connects again and again pays for nothing
+		b.at = b.at.Add(-max(slice, time.Duration(b.burst/5/rate*float64(time.Second))))
+	}
+	return b
 }
 
 // slice is how long a peer that has spent its tokens is not read, at least: what it sent meanwhile is then read, served and
