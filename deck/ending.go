@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -65,6 +66,62 @@ func (i *processInputs) Forking(task int, thread bool) func(ctx context.Context)
 // Waking implements jail.Source.
 func (i *processInputs) Waking() func(ctx context.Context) {
 	return func(ctx context.Context) { i.inbox.begins(ctx, i.program.Host, nil, endHeld, restStart, busy) }
+}
+
+// Finding implements jail.Source. Between its fork and what it then does a process is there for a moment, which whoever looks hits or not: a program
+// that is looked for along PATH in vain is such a process, too. So it is told of one that has executed something, or rests, or none.
+func (i *processInputs) Finding(pid int) func(ctx context.Context) {
+	own := i.process().program.Host
+	forks := slices.DeleteFunc(i.of.forks(pid), func(pid int) bool { return pid == own })
+	if len(forks) == 0 {
+		return nil
+	}
+	return func(ctx context.Context) {
+		i.inbox.begins(ctx, 0, forks, endMost, restChild, func(pid int) (runs, waits bool) { return i.of.unsettled(pid, own) })
+	}
+}
+
+// forks are processes that have executed nothing yet, of which one may have this number inside; none where that is known to be another's.
+func (p *processes) forks(pid int) (all []int) {
+	if pid == 1 { // the jail's
+		return nil
+	}
+	var hosts []int
+	p.mu.Lock()
+	for host, in := range p.alive {
+		if in.program.PID == pid && !in.program.Forked {
+			p.mu.Unlock()
+			return nil
+		}
+		hosts = append(hosts, host)
+	}
+	p.mu.Unlock()
+	for _, host := range hosts {
+		all = append(all, childrenBefore(host, 0)...)
+	}
+	return slices.DeleteFunc(all, func(pid int) bool { return p.executed(pid) || !briefly(pid) })
+}
+
+// unsettled is busy of a process that has executed nothing yet, and of one that has ended and is about to be gone: not where it is a child of own,
+// which does nothing meanwhile.
+func (p *processes) unsettled(pid, own int) (runs, waits bool) {
+	if p.executed(pid) {
+		return false, false
+	}
+	const parent = 1 // field behind the name, proc_pid_stat(5)
+	if stat := statOf(fmt.Sprintf("/proc/%d/", pid)); len(stat) > parent && stat[0][0] == 'Z' {
+		by, _ := strconv.Atoi(string(stat[parent]))
+		return false, by != own && atWork(by)
+	}
+	return busy(pid)
+}
+
+// process is the process that this is, or of which it is a thread.
+func (i *processInputs) process() *processInputs {
+	if of, ok := i.program.Parent.(*processInputs); ok && i.program.Thread {
+		return of
+	}
+	return i
 }
 
 // executed reports whether a process of this number has executed a program.

@@ -85,6 +85,23 @@ func TestListAgain(t *testing.T) {
 	}
 }
 
+// TestListsWhatRests: who looks through all processes does not find one that its starter forked and that is over at once, but one that stays.
+func TestListsWhatRests(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("pgrep"); err != nil {
+		t.Skip("pgrep is not here: ", err)
+	}
+	b := newBench(t)
+	const script = `(for i in 0 1 2 3 4 5 6 7 8 9; do for i in 0 1 2 3 4 5 6 7 8 9; do for i in 0 1 2; do read x </dev/null; done; done; done) & pgrep -P $$; echo $?
+		mkfifo fifo; (read x <fifo; echo $x) & pgrep -P $$ >/dev/null; echo $? >fifo; wait`
+	res, out := b.sh(script)
+	v, again := b.replay(res.Recording, nil)
+	b.green(v)
+	if out != "1\n0\n" || again != out {
+		t.Errorf("found %q, and on a replay %q", out, again)
+	}
+}
+
 // TestChildrenCompare: a child that has no effect is seen where it is added, dropped or changed.
 func TestChildrenCompare(t *testing.T) {
 	t.Parallel()

@@ -56,6 +56,7 @@ func (s *stillSource) Beginning() func(context.Context) { return nil }
 func (s *stillSource) Leaving(func() []Source) func(context.Context) { return nil }
 func (s *stillSource) Forking(int, bool) func(context.Context)       { return nil }
 func (s *stillSource) Waking() func(context.Context)                 { return nil }
+func (s *stillSource) Finding(int) func(context.Context)             { return nil }
 
 func (s *stillSource) Wrote(_ string, _, at, _ int64) int64 { return at }
 

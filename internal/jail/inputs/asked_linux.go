@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -284,11 +285,33 @@ func (in *Answerer) procOpened(c *notify.Call, text string, flags uint32) (ok bo
 	if text == procUUID {
 		return in.handOver(c, uuid(p.Source, in.place(c, p)), flags)
 	}
+	who, _, _ := strings.Cut(name, "/")
+	pid, err := strconv.Atoi(who)
+	if err != nil {
+		return in.procTold(c, p, name, flags)
+	}
+	wait := p.Source.Finding(pid)
+	if wait == nil {
+		return in.procTold(c, p, name, flags)
+	}
+	in.held.Go(func() {
+		runtime.LockOSThread() // of which procTold changes what it may do, for a moment
+		defer runtime.UnlockOSThread()
+		wait(in.letGo)
+		if !in.procTold(c, p, name, flags) {
+			c.GoOn()
+		}
+	})
+	return true
+}
+
+// procTold answers the open of a file of /proc by its name there. It uses nothing that is of who receives calls alone.
+func (in *Answerer) procTold(c *notify.Call, p *process.Asker, name string, flags uint32) (ok bool) {
 	now := in.procFile(c, name)
 	if now == nil { // the process is gone, say
 		return false
 	}
-	b := p.Source.Asked("read", text, now)
+	b := p.Source.Asked("read", "/proc/"+name, now)
 	if b == nil {
 		c.Fail(unix.ENOENT)
 		return true
