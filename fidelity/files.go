@@ -195,12 +195,18 @@ func ofPaths(es []*entry, paths map[string]bool) (out []*entry) {
 
 // compare compares what pairUp found, sorted by path.
 func (c *fileLane) compare() {
-	slices.SortStableFunc(c.pairs, func(a, b pair) int { return cmp.Compare(a.path(), b.path()) })
+	slices.SortStableFunc(c.pairs, func(a, b pair) int { return cmp.Compare(a.place(), b.place()) })
+	var before string
+	var at int
 	for _, pr := range c.withoutPassing() {
-		at := c.end()
-		if pr.b != nil {
+		behind := at + 1
+		if at = c.end(); pr.b != nil {
 			at = pr.b.at
 		}
+		if pr.place() == before+indexOfLog {
+			at = behind
+		}
+		before = pr.place()
 		c.pair(laneFiles, pr, at)
 	}
 }
@@ -244,6 +250,18 @@ func (c *fileLane) alike(p pair) bool {
 
 // path is that of the file that a pair is about.
 func (p pair) path() string { return tape.FileOf(cmp.Or(p.a, p.b).rec.Kind).Path }
+
+// indexOfLog is how the name of the index ends that SQLite keeps of a log of changes (DATABASE-wal), and makes again out of that.
+const indexOfLog = "-shm"
+
+// place is the path by which it is told of: the index of a log comes behind it.
+func (p pair) place() string {
+	path := p.path()
+	if database, ok := strings.CutSuffix(path, indexOfLog); ok {
+		return database + "-wal" + indexOfLog
+	}
+	return path
+}
 
 // Files are looked at when a model is asked and at the end. A program that writes on its own while a model answers may have
 // come to another of its steps by then: what one run shows between two looks the other may not. So a state of a file that

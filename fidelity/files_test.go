@@ -2,6 +2,7 @@ package fidelity
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -108,5 +109,22 @@ func TestFilesOfFormat1(t *testing.T) {
 	b[2] = at(wrote("x", "1"), "100600")
 	if r := compareLanes(t, Semantic, a, b, &LaneOptions{Format1: true}); len(r.Divergences) != 1 {
 		t.Errorf("%v, want one: nobody may execute x", r.Divergences)
+	}
+}
+
+// TestTheIndexComesBehindTheLog: of a database of SQLite the log is told of before the index that follows from it.
+func TestTheIndexComesBehindTheLog(t *testing.T) {
+	side := func(v string) []tape.Kind {
+		return []tape.Kind{wrote("a.db", v), wrote("a.db-shm", v), wrote("a.db-wal", v), wrote("b", v)}
+	}
+	r := compareLanes(t, Semantic, side("1"), side("2"), &LaneOptions{Exact: true})
+	var order []string
+	for i := range r.Divergences {
+		order = append(order, r.Divergences[i].Message)
+	}
+	for i, name := range []string{"a.db)", "a.db-wal", "a.db-shm", "b)"} {
+		if len(order) != 4 || !strings.Contains(order[i], name) {
+			t.Fatalf("order %q", order)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"path"
 	"slices"
 	"testing"
 
@@ -121,6 +122,25 @@ func TestLinesStay(t *testing.T) {
 	for _, in := range []string{codexLine, geminiStart} {
 		if got := string(off.Mask([]byte(in))); got != in {
 			t.Errorf("switched off: Mask(%q) = %q", in, got)
+		}
+	}
+}
+
+// TestLogsOfAgents: what an agent logs of itself is told by its path; its settings, say, are not of it.
+func TestLogsOfAgents(t *testing.T) {
+	m := &Manifest{Masking: &Masking{Agents: []string{"claude-code"}, Rules: masks.Rules}}
+	now, err := m.ComparingNow("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]bool{
+		"~/.claude/projects/-work/2f1c.jsonl":                                    true,
+		"~/.cache/claude-cli-nodejs/-work/mcp-logs-notes/2026-11-30T23-04.jsonl": true,
+		"~/.claude/settings.json":                                                false,
+	} {
+		logs := slices.ContainsFunc(now.Files, func(pattern string) bool { ok, _ := path.Match(pattern, file); return ok })
+		if logs != want {
+			t.Errorf("%s is one of the logs: %v", file, logs)
 		}
 	}
 }

@@ -237,7 +237,7 @@ var agents = []agent{
 			{Name: "billing-hash", Pattern: `cch=([0-9a-f]{5});`},
 		}, shellMasks...),
 		ignore: []string{"POST api.anthropic.com/api/eval/*"}, // feature flags, asked for with an id of the device
-		logs:   []string{"~/.claude/projects/*/*.jsonl", "~/.claude/projects/*/*/*/*.jsonl", "~/.claude/.last-cleanup"},
+		logs:   []string{"~/.claude/projects/*/*.jsonl", "~/.claude/projects/*/*/*/*.jsonl", "~/.claude/.last-cleanup", "~/.cache/claude-cli-nodejs/*/mcp-logs-*/*.jsonl"},
 	},
 	{
 		name: "copilot", programs: []string{"copilot"}, logs: []string{"~/.copilot/logs", "~/.copilot/session-state", "~/.cache/Microsoft/DeveloperTools/deviceid"},
