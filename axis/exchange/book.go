@@ -34,6 +34,7 @@ type Book struct {
 	fork       *Fork                      // nil where all of the tape answers; not changed once requests come
 	mu         sync.Mutex                 // guards what follows, and the queues but for their study
 	ids        lane.Names
+	ahead      map[string]int64    // by how much a sender has counted further than then, see Traits.Count
 	processes  []recordedProcess   // by their ends; not changed after KeepOrder
 	forked     map[uint64]uint64   // parents of what executed nothing, likewise
 	waiting    []*Recorded         // of recorded, less some from its front that were handed out
@@ -54,7 +55,7 @@ type service struct {
 func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Store) (*Book, error) {
 	b := &Book{
 		forked:     make(map[uint64]uint64),
-		classifier: c, store: store,
+		classifier: c, store: store, ahead: make(map[string]int64),
 		keys: make(map[uint64]Key), ignored: make(map[uint64]bool), dead: make(map[string]bool),
 		queues: make(map[Key]*queue), methods: make(map[Key]*method), sockets: make(map[uint64]*RecordedSocket), wholes: make(map[Key][]*Recorded), damaged: make(map[*Recorded]error),
 	}
@@ -221,6 +222,7 @@ func (b *Book) take(k Key, asked *Traits) (*Recorded, *choice) {
 	if !ok {
 		return nil, nil
 	}
+	rec = b.counted(q, rec, asked)
 	rec.Served = true
 	if rec.Socket != nil {
 		if c := b.choose(rec, q, asked); c != nil {
@@ -231,8 +233,26 @@ func (b *Book) take(k Key, asked *Traits) (*Recorded, *choice) {
 	return rec, nil
 }
 
+// counted is which of the equal requests that were under way together with one is meant: threads, and connections, bring them in any order, and their
+// sender has counted them. The caller holds mu.
+func (b *Book) counted(q *queue, rec *Recorded, asked *Traits) *Recorded {
+	if rec.equals == nil || asked == nil || asked.Count == 0 {
+		return rec
+	}
+	was, like := asked.Count-b.ahead[asked.Counter], q.Likeness(asked, &b.ids)
+	for _, m := range rec.equals.members {
+		if !m.Served && m.Count() == was && m.span().beside(rec.span()) && like(m) == like(rec) {
+			return m
+		}
+	}
+	return rec
+}
+
 // hand notes what was handed out for a request. The caller holds mu.
 func (b *Book) hand(rec *Recorded, asked *Traits) {
+	if asked != nil && asked.Count != 0 && rec.Count() != 0 && rec.equals == nil {
+		b.ahead[asked.Counter] = asked.Count - rec.Count()
+	}
 	if asked != nil {
 		b.ids.Learn(rec.IDs(), asked.IDTexts(), false)
 	}

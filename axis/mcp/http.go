@@ -6,6 +6,7 @@ import (
 	"mime"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -291,9 +292,24 @@ func (c *Classifier) Traits(r *exchange.Request) *exchange.Traits {
 	for _, id := range []string{r.Header.Get(sessionHeader), sessionOf(r.URL)} {
 		if id != "" {
 			t.IDs = append(t.IDs, exchange.ID{Place: "mcp session", Text: id})
+			t.Counter = id
 		}
 	}
+	t.Count = countOf(r)
 	return t
+}
+
+// countOf is the number by which a client counts its requests; 0 for another message, for several, and for ids of another kind.
+func countOf(r *exchange.Request) int64 {
+	if r.Method != http.MethodPost {
+		return 0
+	}
+	messages, batch, err := Parse(r.Body)
+	if err != nil || batch || messages[0].Method == "" {
+		return 0
+	}
+	n, _ := strconv.ParseInt(string(messages[0].ID), 10, 64) // 0 for none
+	return n
 }
 
 // sessionOf is the session id in the query of a URL; "" for none.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -364,4 +365,88 @@ func TestRefusedWithoutSession(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestEqualCallsSideBySide: of two equal calls side by side each gets what was answered to the one with its id, whichever comes first, and
+// whichever was answered first; of a client that has counted further by then, to the one in its place.
+func TestEqualCallsSideBySide(t *testing.T) {
+	t.Parallel()
+	for answered := 2; answered <= 3; answered++ {
+		for shift := range 2 {
+			t.Run(fmt.Sprint(answered, shift), func(t *testing.T) { t.Parallel(); equalCalls(t, answered, shift) })
+		}
+	}
+}
+
+// toolCall is a call of a tool with an id.
+func toolCall(id int, tool string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{}}}`, id, tool)
+}
+
+// equalCalls makes two calls, 2 and 3, of which the one with the id answered is answered first.
+func equalCalls(t *testing.T, answered, shift int) {
+	here, over := []chan struct{}{2: make(chan struct{}), 3: make(chan struct{})}, make(chan struct{})
+	g := recordWeb(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		id := 1
+		for id = 1; !strings.Contains(string(b), fmt.Sprintf(`"id":%d`, id)); {
+			id++
+		}
+		if id > 1 {
+			close(here[id])
+			<-here[3]
+			if id != answered {
+				<-over
+			}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"was %d"}]}}`, id, id)
+	}))
+	g.post(toolCall(1, "look"))
+	var both sync.WaitGroup
+	post := func(id int) {
+		g.post(toolCall(id, "roll"))
+		if id == answered {
+			close(over)
+		}
+	}
+	both.Go(func() { post(2) })
+	<-here[2]
+	post(3)
+	both.Wait()
+	g.replay(func(again *webRig) {
+		again.post(toolCall(1+shift, "look"))
+		var both sync.WaitGroup
+		both.Go(func() {
+			if _, _, got := again.post(toolCall(3+shift, "roll")); !strings.Contains(got, "was 3") {
+				t.Errorf("the second call got %s", got)
+			}
+		})
+		synctest.Wait()
+		if _, _, got := again.post(toolCall(2+shift, "roll")); !strings.Contains(got, "was 2") {
+			t.Errorf("the first call got %s", got)
+		}
+		both.Wait()
+	})
+}
+
+// TestPollsKeepTheirOrder: equal calls one after another are answered in their order, whatever ids they have.
+func TestPollsKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	n := 0
+	g := recordWeb(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n++
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"was %d"}]}}`, n)
+	}))
+	for id := range 3 {
+		g.post(toolCall(1+id, "poll"))
+	}
+	g.replay(func(again *webRig) {
+		for id := range 3 {
+			if _, _, got := again.post(toolCall(2+id, "poll")); !strings.Contains(got, fmt.Sprintf("was %d", 1+id)) {
+				t.Errorf("poll %d got %s", 1+id, got)
+			}
+		}
+	})
 }

@@ -33,6 +33,14 @@ type Queued interface {
 // IDs are the ids of a message of a queue that was studied.
 func (i *Item) IDs() []string { return i.traits.IDTexts() }
 
+// Count is the message's Traits.Count, of a queue that was studied.
+func (i *Item) Count() int64 {
+	if i.traits == nil {
+		return 0
+	}
+	return i.traits.Count
+}
+
 // A Queue is the recorded messages of one key, in the order in which they came, and hands each out once. What was handed out may still
 // stand in waiting, or in apart, until it is come upon there. It is guarded by whose it is, but for Study.
 type Queue[T Queued] struct {
@@ -190,6 +198,11 @@ type Traits struct {
 	Texts []string
 	// Attempt is how often the sender has tried before, in any form that is equal for equal attempts; "" where it says nothing.
 	Attempt string
+	// Count is the number that the sender gave the message, which counts those that it sends; 0 where it says nothing. It is no trait of a
+	// message that came alone: who has sent one more by then counts on from there.
+	Count int64
+	// Counter is who counts, in any form that is equal for equal senders.
+	Counter string
 }
 
 // An ID is one of Traits.
