@@ -389,7 +389,7 @@ func equalCalls(t *testing.T, answered, shift int) {
 	g := recordWeb(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, _ := io.ReadAll(r.Body)
 		id := 1
-		for id = 1; !strings.Contains(string(b), fmt.Sprintf(`"id":%d`, id)); {
+		for !strings.Contains(string(b), fmt.Sprintf(`"id":%d`, id)) {
 			id++
 		}
 		if id > 1 {
