@@ -76,6 +76,29 @@ func childrenBefore(pid, child int) (all []int) {
 	return all
 }
 
+// reaper is the parent of a process that has ended and is not gone; 0 of another one.
+func reaper(pid int) int {
+	stat := statOf(fmt.Sprintf("/proc/%d/", pid))
+	if len(stat) < 2 || stat[0][0] != 'Z' {
+		return 0
+	}
+	by, _ := strconv.Atoi(string(stat[1]))
+	return by
+}
+
+// inside is the number that a process has in the jail; 0 for one that is gone.
+func inside(pid int) int {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, numbers, _ := bytes.Cut(status, []byte("\nNStgid:"))
+	line, _, _ := bytes.Cut(numbers, []byte("\n"))
+	words := bytes.Fields(line)
+	if len(words) == 0 {
+		return 0
+	}
+	n, _ := strconv.Atoi(string(words[len(words)-1])) // the innermost namespace's
+	return n
+}
+
 // executing reports whether a process runs that is in the middle of an execve: it has no arguments then.
 func executing(process string) bool {
 	f, err := os.Open(process + "/cmdline")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -72,45 +71,61 @@ func (i *processInputs) Waking() func(ctx context.Context) {
 // that is looked for along PATH in vain is such a process, too. So it is told of one that has executed something, or rests, or none.
 func (i *processInputs) Finding(pid int) func(ctx context.Context) {
 	own := i.process().program.Host
-	forks := slices.DeleteFunc(i.of.forks(pid), func(pid int) bool { return pid == own })
-	if len(forks) == 0 {
+	fork := i.of.fork(pid, i.inbox.rests)
+	if fork == 0 || fork == own || i.inbox.rests(fork) || !briefly(fork) {
 		return nil
 	}
 	return func(ctx context.Context) {
-		i.inbox.begins(ctx, 0, forks, endMost, restChild, func(pid int) (runs, waits bool) { return i.of.unsettled(pid, own) })
+		held := endMost
+		if reaper(fork) != 0 { // who does not ask for the ends of its children may never do
+			held = endHeld
+		}
+		i.inbox.begins(ctx, 0, []int{fork}, held, restChild, func(pid int) (runs, waits bool) { return i.of.unsettled(pid, own) })
 	}
 }
 
-// forks are processes that have executed nothing yet, of which one may have this number inside; none where that is known to be another's.
-func (p *processes) forks(pid int) (all []int) {
+// fork is the process that has this number inside and has executed nothing yet, of those that do not rest; 0 for none, and where they are many.
+func (p *processes) fork(pid int, rests func(host int) bool) int {
 	if pid == 1 { // the jail's
-		return nil
+		return 0
 	}
 	var hosts []int
 	p.mu.Lock()
 	for host, in := range p.alive {
-		if in.program.PID == pid && !in.program.Forked {
+		if in.program.PID == pid {
 			p.mu.Unlock()
-			return nil
+			if in.program.Forked {
+				return host
+			}
+			return 0
 		}
 		hosts = append(hosts, host)
 	}
 	p.mu.Unlock()
+	var forks []int
 	for _, host := range hosts {
-		all = append(all, childrenBefore(host, 0)...)
+		forks = append(forks, childrenBefore(host, 0)...)
 	}
-	return slices.DeleteFunc(all, func(pid int) bool { return p.executed(pid) || !briefly(pid) })
+	forks = slices.DeleteFunc(forks, func(host int) bool { return p.known(host) || rests(host) })
+	if len(forks) > restFew {
+		return 0
+	}
+	if at := slices.IndexFunc(forks, func(host int) bool { return inside(host) == pid }); at >= 0 {
+		return forks[at]
+	}
+	return 0
 }
 
 // unsettled is busy of a process that has executed nothing yet, and of one that has ended and is about to be gone: not where it is a child of own,
-// which does nothing meanwhile.
+// which does nothing meanwhile, nor where it is to be found before it ends.
 func (p *processes) unsettled(pid, own int) (runs, waits bool) {
-	if p.executed(pid) {
+	p.mu.Lock()
+	in := p.alive[pid]
+	p.mu.Unlock()
+	if in != nil && (!in.program.Forked || in.awaited.Load()) {
 		return false, false
 	}
-	const parent = 1 // field behind the name, proc_pid_stat(5)
-	if stat := statOf(fmt.Sprintf("/proc/%d/", pid)); len(stat) > parent && stat[0][0] == 'Z' {
-		by, _ := strconv.Atoi(string(stat[parent]))
+	if by := reaper(pid); by != 0 {
 		return false, by != own && atWork(by)
 	}
 	return busy(pid)
@@ -122,6 +137,13 @@ func (i *processInputs) process() *processInputs {
 		return of
 	}
 	return i
+}
+
+// known reports whether a process of this number has executed a program, or asked for something.
+func (p *processes) known(pid int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.alive[pid] != nil
 }
 
 // executed reports whether a process of this number has executed a program.
@@ -189,7 +211,9 @@ func (i *processInputs) Ending(readers func() ([]jail.Source, bool)) func(ctx co
 	seen := i.of.pids.seenBy(i)
 	return func(ctx context.Context) syscall.Signal {
 		if len(seen) > 0 {
+			i.awaited.Store(true)
 			_ = i.of.pids.looked.Await(ctx, seen)
+			i.awaited.Store(false)
 		}
 		if wait != nil {
 			wait(ctx)

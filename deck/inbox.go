@@ -139,6 +139,13 @@ func (i *inbox) begins(ctx context.Context, own int, forks []int, held, work tim
 	}
 }
 
+// rests reports whether a fork has come to rest since it was made.
+func (i *inbox) rests(fork int) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.settled[fork]
+}
+
 // rest waits until a process has nothing to do: until it has worked for so much, or been held up for so long, which is counted.
 func rest(pid int, held, work time.Duration, vain *int, busy func(pid int) (runs, waits bool), gone <-chan struct{}) {
 	if *vain >= restVain {

@@ -155,3 +155,32 @@ func TestStarts(t *testing.T) {
 		}
 	}
 }
+
+// TestReaper: of a process that has ended it is known who is to ask for its end; of others it is not.
+func TestReaper(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs /proc")
+	}
+	cmd := exec.Command("sh", "-c", "read x")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Wait() }()
+	pid := cmd.Process.Pid
+	if got := reaper(pid); got != 0 {
+		t.Errorf("%d is to reap one that lives", got)
+	}
+	if got := inside(pid); got != pid {
+		t.Errorf("%d has the number %d where it is", pid, got)
+	}
+	in.Close()
+	for end := time.Now().Add(10 * time.Second); reaper(pid) != os.Getpid(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d is to reap it", reaper(pid))
+		}
+	}
+}

@@ -201,6 +201,7 @@ type processInputs struct {
 	opened     atomic.Uint64
 	inbox      *inbox
 	gone       chan struct{} // closed once it has ended
+	awaited    atomic.Bool   // it is about to end, once those have found it that did
 	ports      jail.Filler
 	tookMS     int64  // of the recorded process
 	died       string // likewise: the signal that ended it
