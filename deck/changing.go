@@ -29,6 +29,7 @@ type changing struct {
 	s       *session
 	trees   *trees
 	roots   []recording.Followed
+	resting func(id uint64, do func())    // does something while a process, or the one of a thread, rests
 	passing bool                          // a replay whose tape is thrown away
 	journal atomic.Pointer[files.Journal] // nil before the program's world stands
 	opened  atomic.Pointer[[]openedRoot]  // in the journal's order; the jail asks for them from its own threads
@@ -47,7 +48,7 @@ type openedRoot struct {
 }
 
 func newChanging(s *session, t *trees, roots []recording.Followed) *changing {
-	c := &changing{s: s, trees: t, roots: roots}
+	c := &changing{s: s, trees: t, roots: roots, resting: func(_ uint64, do func()) { do() }}
 	c.opened.Store(new([]openedRoot))
 	c.stamps = &stamps{root: c.rootOf, began: time.Now(), known: make(map[string]time.Time), calls: make(map[string]calls), noted: make(map[string]stamped)}
 	s.asked = c.asked
@@ -135,13 +136,13 @@ func (c *changing) Changing(call *jail.FileCall) (then func() error, err error) 
 // ending are the operations that end what stands at their last path.
 var ending = []changes.Op{changes.OpUnlink, changes.OpRmdir, changes.OpRename}
 
-// asked is told of each request before it is sent on or answered: of a model's, what has changed by then goes on the tape.
-func (c *changing) asked(k exchange.Key) error {
+// asked is told of each request before it is sent on or answered: of a model's, what has changed by then goes on the tape, once who asks rests.
+func (c *changing) asked(opener uint64, k exchange.Key) (err error) {
 	j := c.journal.Load()
 	if j == nil || k.Kind != exchange.LLM {
 		return nil
 	}
-	err := c.record(j.Barrier())
+	c.resting(opener, func() { err = c.record(j.Barrier()) })
 	if err != nil {
 		c.s.fail(err)
 	}

@@ -23,6 +23,7 @@ type inbox struct {
 	last   any           // where something was given last: a connection's address, or the number of an MCP server
 	vain   int           // how often the process did not come to rest, less how often it did
 	ends   int           // the same, for ends of children
+	looks  int           // the same, for what of its files goes on the tape
 	beside int           // the same, for those that the process has forked, while one of them is given an answer
 
 	mu      sync.Mutex   // guards what follows
@@ -110,6 +111,14 @@ func (i *inbox) childEnds(ctx context.Context, of *jail.Program, gone <-chan str
 	}()
 }
 
+// looked does something while the process rests, and gets nothing: what stands in its files is then what it made of what it got, not how far it is.
+func (i *inbox) looked(pid int, do func()) {
+	i.giving <- struct{}{}
+	rest(pid, restMost, restWork, &i.looks, busy, nil)
+	do()
+	<-i.giving
+}
+
 // begins waits until a thread of the process may begin, or a fork of it: until those before it have done what they do. Workers that wait at a queue stand
 // there in the order in which they were made, then, while recording and on the replay, and so which takes which work is no chance.
 // A fork that has come to rest is done with its begin.
@@ -190,6 +199,18 @@ func again(busy func() (runs, waits bool), turns func() int) (runs, waits bool) 
 		}
 	}
 	return false, turns() != before
+}
+
+// resting does something while a process rests, or that of a thread.
+func (p *processes) resting(id uint64, do func()) {
+	p.mu.Lock()
+	in := p.live[id]
+	p.mu.Unlock()
+	if in == nil {
+		do()
+		return
+	}
+	in.inbox.looked(in.program.Host, do)
 }
 
 // giving has what is given wait for its place in the inbox, on the connection of this remote address.

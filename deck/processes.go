@@ -49,8 +49,7 @@ type processes struct {
 
 	mu      sync.Mutex
 	last    uint64                    // the highest number that was given
-	heard   map[uint64]*ambient.Heard // by processes and threads that have not ended; empty where no times are kept
-	given   map[uint64]*ambient.Given // likewise, on a replay: their wall times
+	live    map[uint64]*processInputs // by their numbers, threads too, which have not ended
 	alive   map[int]*processInputs    // by PID on the host
 	holders map[uint16]*processInputs // of ports: whose sockets have them, or had them last
 	first   *processInputs
@@ -64,10 +63,12 @@ const programID = 1
 
 // newProcesses records those of a run.
 func newProcesses(s *session, c *changing, seed *ambient.Seed) *processes {
-	return &processes{
+	p := &processes{
 		s: s, servers: &c.servers, stamps: c.stamps, seed: seed, keeps: true, drained: make(chan struct{}),
-		heard: make(map[uint64]*ambient.Heard), given: make(map[uint64]*ambient.Given), alive: make(map[int]*processInputs), holders: make(map[uint16]*processInputs),
+		live: make(map[uint64]*processInputs), alive: make(map[int]*processInputs), holders: make(map[uint16]*processInputs),
 	}
+	c.resting = p.resting
+	return p
 }
 
 // replayProcesses gives again what those of a recording had, which began at start. kept says that the replay becomes a recording.
@@ -92,9 +93,7 @@ func (p *processes) replays() bool { return p != nil && p.clock != nil }
 // answered is told of the exchange whose answer is about to be given: who opened its connection, its arrival, and the recorded one. On a
 // replay it waits until the opener has done what it had done before. What it returns is told when the answer begins.
 func (p *processes) answered(opener, arrival, recorded uint64) (begins func(), held func(bool)) {
-	p.mu.Lock()
-	g := p.given[opener]
-	p.mu.Unlock()
+	g, _ := p.hearing(opener)
 	if p.clock != nil {
 		p.clock.Asked(recorded)
 		p.ticks.Asked(recorded)
@@ -106,17 +105,25 @@ func (p *processes) answered(opener, arrival, recorded uint64) (begins func(), h
 		}
 	}
 	return func() {
-		p.mu.Lock()
-		if h := p.heard[opener]; h != nil {
-			h.Answered(arrival)
+		if _, heard := p.hearing(opener); heard != nil {
+			heard.Answered(arrival)
 		}
-		p.mu.Unlock()
 		if p.clock != nil {
 			p.clock.Answered(recorded)
 			p.ticks.Answered(recorded)
 		}
 		reached()
 	}, held
+}
+
+// hearing are the wall times of a process or thread on a replay, and what keeps those of which answers it heard before; nil for none.
+func (p *processes) hearing(id uint64) (*ambient.Given, *ambient.Heard) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if in := p.live[id]; in != nil {
+		return in.given, in.heard
+	}
+	return nil, nil
 }
 
 // The axes of time and randomness.
@@ -184,6 +191,7 @@ func (p *processes) axes(gaps []string) (clock, random recording.Axis) {
 // A processInputs is what one process gets: a jail.Source.
 type processInputs struct {
 	heard            *ambient.Heard // nil where no times are kept
+	given            *ambient.Given // wall times of a replay; nil else
 	timer, ticks     ambient.Timer
 	places, tickings *ambient.Places // where it reads each
 	draws            *ambient.Draws  // nil: the kernel's
@@ -343,6 +351,7 @@ func (p *processes) Started(pr *jail.Program) jail.Source {
 	p.mu.Lock()
 	was := p.number(in)
 	p.hears(in)
+	p.live[in.id] = in
 	if !pr.Thread {
 		p.alive[pr.Host] = in
 	}
@@ -378,14 +387,15 @@ func (p *processes) hears(in *processInputs) {
 	if !p.keeps {
 		return
 	}
-	in.heard = p.heard[in.parent]
+	if parent := p.live[in.parent]; parent != nil {
+		in.heard = parent.heard
+	}
 	switch {
 	case in.heard == nil || !in.program.Thread:
 		in.heard = new(ambient.Heard)
 	case in.program.PID != 0:
 		in.heard = in.heard.Thread()
 	}
-	p.heard[in.id] = in.heard
 }
 
 // number gives a process its number: the next one or, on a replay, that of the recorded process which it is again, which it returns.
@@ -442,10 +452,10 @@ func (p *processes) time(what string, in *processInputs, recorded *tape.Payload,
 	if clock == p.clock {
 		g.AtWork = func() bool { return atWork(in.program.Host) }
 		p.mu.Lock()
-		if in.program.Thread && in.program.PID != 0 {
-			g.Process = p.given[in.parent]
+		if parent := p.live[in.parent]; parent != nil && in.program.Thread && in.program.PID != 0 {
+			g.Process = parent.given
 		}
-		p.given[in.id] = g // answers to the process wait for what it reads
+		in.given = g // answers to the process wait for what it reads
 		p.mu.Unlock()
 	}
 	if p.keeps {
@@ -501,8 +511,9 @@ func (p *processes) Ended(s jail.Source, e jail.Ended) {
 	}
 	p.pids.ended(in.id)
 	p.mu.Lock()
-	delete(p.heard, in.id)
-	delete(p.given, in.id)
+	if p.live[in.id] == in {
+		delete(p.live, in.id)
+	}
 	if p.alive[in.program.Host] == in {
 		delete(p.alive, in.program.Host)
 	}

@@ -36,6 +36,7 @@ type Book struct {
 	ids        lane.Names
 	ahead      map[string]int64    // by how much a sender has counted further than then, see Traits.Count
 	processes  []recordedProcess   // by their ends; not changed after KeepOrder
+	told       map[uint64]bool     // by spawn_id: it has no timers of its own, see newEndOrder; likewise
 	forked     map[uint64]uint64   // parents of what executed nothing, likewise
 	waiting    []*Recorded         // of recorded, less some from its front that were handed out
 	damaged    map[*Recorded]error // why an answer could not be given
@@ -54,7 +55,7 @@ type service struct {
 // An error is one that records gave.
 func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Store) (*Book, error) {
 	b := &Book{
-		forked:     make(map[uint64]uint64),
+		forked: make(map[uint64]uint64), told: make(map[uint64]bool),
 		classifier: c, store: store, ahead: make(map[string]int64),
 		keys: make(map[uint64]Key), ignored: make(map[uint64]bool), dead: make(map[string]bool),
 		queues: make(map[Key]*queue), methods: make(map[Key]*method), sockets: make(map[uint64]*RecordedSocket), wholes: make(map[Key][]*Recorded), damaged: make(map[*Recorded]error),
@@ -380,6 +381,9 @@ func (b *Book) Damaged() []string {
 // its parent, and MCP servers do not run on a replay.
 func (b *Book) keepProcess(r *tape.Record) {
 	p, ok := r.Kind.(*tape.ProcessSpawn)
+	if ok && !tape.HasFlag(p, tape.OwnTicksKey) {
+		b.told[p.SpawnID] = true
+	}
 	if !ok || p.SpawnID == 0 || p.ParentSpawnID == 0 || r.G == 0 || tape.OriginOf(p) != 0 {
 		return
 	}
@@ -519,7 +523,7 @@ func (b *Book) KeepOrder() {
 			p.parent = parent
 		}
 	}
-	b.order = newEndOrder(b.recorded, b.processes)
+	b.order = newEndOrder(b.recorded, b.processes, b.told)
 }
 
 // Order is what KeepOrder keeps; nil for none.

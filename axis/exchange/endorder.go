@@ -8,9 +8,11 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/lane"
+	"github.com/tapedeck-dev/tapedeck/internal/sidetraffic"
 )
 
 // maxBeside is how many conversations at once keep the order of their ends. More are work that is done side by side.
@@ -46,6 +48,7 @@ type EndOrder struct {
 	ends      map[uint64]recordedProcess // by spawn_id
 	requests  []lane.Condition[moment]   // as they came
 	gate      *lane.Gate[moment]
+	strays    sync.Map // takers of plain HTTP that have been waited for in vain
 }
 
 // An order is what had happened before one end.
@@ -79,7 +82,7 @@ func (o *EndOrder) noteAsked(all []*Recorded) {
 			if other.came() >= rec.passed() {
 				break
 			}
-			if other.Lane != rec.Lane {
+			if other.caller != rec.caller {
 				o.answers[rec].asked = append(o.answers[rec].asked, other)
 			}
 		}
@@ -139,7 +142,7 @@ func (o *EndOrder) notePace(all []*Recorded) {
 		for _, y := range open {
 			first := next[all[y]]
 			took, tookThen := first.begun()-all[y].endedMS, then.begun()-rec.endedMS
-			if all[y].Lane != rec.Lane && first.came() < then.came() && took+took/4+grace > tookThen {
+			if all[y].caller != rec.caller && first.came() < then.came() && took+took/4+grace > tookThen {
 				from[i] = y
 				break
 			}
@@ -166,23 +169,26 @@ type span struct{ begun, ended int64 }
 
 func (s span) beside(o span) bool { return s.begun <= o.ended && o.begun <= s.ended }
 
-// A laneSpan is that of a conversation, in ms.
-type laneSpan struct {
+// A taker is who takes answers: a conversation with a model, or of plain HTTP a thread or process that asks one place. The span is in ms.
+type taker struct {
 	span
-	last  *Recorded // by arrival
-	calls []span    // in ordinals
+	all []*Recorded // by arrival
 }
 
-// leaveCrowded takes out the lanes that have more calls at once than a conversation has, and all of their openings.
-func leaveCrowded(lanes map[string]*laneSpan) {
+// leaveCrowded takes out who has more calls at once than a conversation has, and all of the same opening.
+func leaveCrowded(lanes map[string]*taker) {
 	openingOf := func(lane string) string { opening, _, _ := strings.Cut(lane, "#"); return opening }
 	crowded := make(map[string]bool)
 	for name, l := range lanes {
-		if mostAtOnce(l.calls) > fewEqual {
+		var calls []span // in ordinals
+		for _, rec := range l.all {
+			calls = append(calls, rec.span())
+		}
+		if mostAtOnce(calls) > fewEqual {
 			crowded[openingOf(name)] = true
 		}
 	}
-	maps.DeleteFunc(lanes, func(name string, _ *laneSpan) bool { return crowded[openingOf(name)] })
+	maps.DeleteFunc(lanes, func(name string, _ *taker) bool { return crowded[openingOf(name)] })
 }
 
 // mostAtOnce is how many of spans went on at one time at most.
@@ -248,6 +254,12 @@ func (o *EndOrder) conditions(e *ending) (all []lane.Condition[moment]) {
 		c.Why = fmt.Sprintf("the recorded order was not kept from %s on: it had ended %s in time", e.who, why)
 		if e.process {
 			c.React = 0
+		}
+		if rec := c.What.rec; rec != nil && rec.Key.Kind != LLM { // it may be a matter of moments that it is asked at all, and of those one is waited for
+			if _, stray := o.strays.Load(rec.caller); stray {
+				return
+			}
+			c.React, c.Excused, c.Late = 0, true, func() { o.strays.Store(rec.caller, true) }
 		}
 		all = append(all, c)
 	}
@@ -340,46 +352,66 @@ func reactionTo(gapMS int64, paced bool) time.Duration {
 	return min(gap, reaction)
 }
 
-// newEndOrder is that of exchanges and processes; nil where there is nothing to order, or too much.
-func newEndOrder(recorded []*Recorded, processes []recordedProcess) *EndOrder {
-	lanes := make(map[string]*laneSpan)
-	var all []*Recorded
+// takersOf are the exchanges that are wanted and came to their end, and who took their answers.
+func takersOf(recorded []*Recorded, wanted func(*Recorded) bool) (all []*Recorded, callers map[string]*taker) {
+	callers = make(map[string]*taker)
+	for _, rec := range recorded {
+		if x := rec.Exchange; rec.Key.Socket || rec.Key.Stream || rec.held || x.Status == 0 || x.Error != "" || rec.g == 0 || rec.endedMS <= 0 || !wanted(rec) {
+			continue
+		}
+		all = append(all, rec)
+		if rec.caller = rec.Lane; rec.Key.Kind != LLM {
+			rec.caller = fmt.Sprint("by:", rec.opener(), " ", sidetraffic.RouteOf(rec.Exchange.Method, rec.Exchange.URL))
+		}
+		l := callers[rec.caller]
+		if l == nil {
+			l = &taker{span: span{begun: rec.begun()}}
+			callers[rec.caller] = l
+		}
+		l.all, l.ended = append(l.all, rec), max(l.ended, rec.endedMS)
+	}
+	leaveCrowded(callers)
+	return slices.DeleteFunc(all, func(rec *Recorded) bool { return callers[rec.caller] == nil }), callers
+}
+
+// spansOf are those of callers.
+func spansOf(callers map[string]*taker) (all []span) {
+	for _, l := range callers {
+		all = append(all, l.span)
+	}
+	return all
+}
+
+// newEndOrder is that of exchanges and processes; nil where there is nothing to order, or too much. Of plain HTTP those are ordered whose opener is told,
+// by its spawn_id: a process whose runtime does not start by timers of its own what it asks.
+func newEndOrder(recorded []*Recorded, processes []recordedProcess, told map[uint64]bool) *EndOrder {
+	all, callers := takersOf(recorded, func(rec *Recorded) bool { return rec.Key.Kind == LLM || told[rec.opener()] })
+	if mostAtOnce(spansOf(callers)) > maxBeside {
+		all, callers = takersOf(recorded, func(rec *Recorded) bool { return rec.Key.Kind == LLM })
+	}
+	if len(callers)+len(processes) < 2 || mostAtOnce(spansOf(callers)) > maxBeside {
+		return nil
+	}
 	o := &EndOrder{
 		answers: make(map[*Recorded]*order), processes: make(map[uint64]*order),
 		prior: make(map[*Recorded]*Recorded), ends: make(map[uint64]recordedProcess), gate: lane.NewGate[moment](slack, nil),
 	}
-	for _, rec := range recorded {
-		if x := rec.Exchange; rec.Key.Kind != LLM || rec.Key.Socket || rec.held || x.Status == 0 || x.Error != "" || rec.g == 0 || rec.endedMS <= 0 {
-			continue
+	for _, l := range callers {
+		for i, rec := range l.all[1:] {
+			o.prior[rec] = l.all[i]
 		}
-		all = append(all, rec)
-		l := lanes[rec.Lane]
-		if l == nil {
-			l = &laneSpan{span: span{begun: rec.begun()}}
-			lanes[rec.Lane] = l
-		} else {
-			o.prior[rec] = l.last
-		}
-		l.last, l.ended = rec, max(l.ended, rec.endedMS)
-		l.calls = append(l.calls, rec.span())
-	}
-	leaveCrowded(lanes)
-	all = slices.DeleteFunc(all, func(rec *Recorded) bool { return lanes[rec.Lane] == nil })
-	var spans []span
-	for _, l := range lanes {
-		spans = append(spans, l.span)
-	}
-	if len(lanes)+len(processes) < 2 || mostAtOnce(spans) > maxBeside {
-		return nil
 	}
 	slices.SortFunc(all, func(x, y *Recorded) int { return cmp.Compare(x.g, y.g) })
 	for i, rec := range all {
 		rec.order, o.answers[rec] = o, new(order)
-		if i > 0 && rec.Lane != all[i-1].Lane && (lanes[rec.Lane].beside(lanes[all[i-1].Lane].span) || rec.soonAfter(all[i-1])) {
+		if i > 0 && rec.caller != all[i-1].caller && (callers[rec.caller].beside(callers[all[i-1].caller].span) || rec.soonAfter(all[i-1])) {
 			o.answers[rec].answer = all[i-1]
 		}
 	}
 	for _, rec := range all {
+		if rec.Key.Kind != LLM { // of others one may be a matter of moments
+			continue
+		}
 		o.requests = append(o.requests, lane.Condition[moment]{What: moment{kind: momentAsked, rec: rec}, Since: time.Unix(0, 0)})
 	}
 	slices.SortStableFunc(o.requests, func(x, y lane.Condition[moment]) int { return cmp.Compare(x.What.rec.came(), y.What.rec.came()) })

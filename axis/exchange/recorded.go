@@ -37,6 +37,7 @@ type Recorded struct {
 	g       uint64    // of its record
 	equals  *equals   // nil for none
 	order   *EndOrder // of conversations that went on beside its own; nil for none
+	caller  string    // who took the answer, where that has an order
 	opcode  int       // of a turn over a socket: of the server's messages
 	ownTurn bool      // of a turn over a socket: the server began it
 
@@ -76,6 +77,9 @@ func (r *Recorded) span() span {
 	}
 	return span{int64(r.arrived()), int64(r.g)}
 }
+
+// opener is the spawn_id of the process or thread that opened the connection; 0 where that is not known.
+func (r *Recorded) opener() uint64 { return numberIn(r.extra, tape.OpenerKey) }
 
 // arrived is the recorder's ordinal at which a request arrived, as exactly as the tape has it.
 func (r *Recorded) arrived() uint64 { return cmp.Or(numberIn(r.extra, tape.ArrivedKey), r.came()) }
@@ -118,7 +122,7 @@ const soon = 500 * time.Millisecond
 // soonAfter reports whether a request came so soon after the end of an answer that it may come before it: it was under way by then, and had not arrived, or
 // is another thread's, or another process's.
 func (r *Recorded) soonAfter(prior *Recorded) bool {
-	by, other := numberIn(r.extra, tape.OpenerKey), numberIn(prior.extra, tape.OpenerKey)
+	by, other := r.opener(), prior.opener()
 	return r.came() < prior.passed() || by != 0 && other != 0 && by != other && r.begun()-prior.endedMS < soon.Milliseconds()
 }
 

@@ -125,6 +125,7 @@ type Condition[E comparable] struct {
 	Stretch time.Time
 	// Excused has what does not come in time count as if it had come. Else that opens the gate, and Why is kept.
 	Excused bool
+	Late    func() // told of that, where it is not nil; it must not ask the gate
 	Why     string
 	// React is how long after it what waits still waits: who waits for it is to have the time to act on it.
 	React time.Duration
@@ -270,6 +271,9 @@ func (g *Gate[E]) late(c *Condition[E]) {
 		g.last = g.clock.Now()
 		g.at[c.What] = g.last
 		g.wake(c.What)
+		if c.Late != nil {
+			c.Late()
+		}
 	default:
 		if c.Why != "" {
 			g.missed = append(g.missed, c.Why)
