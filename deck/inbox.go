@@ -27,6 +27,7 @@ type inbox struct {
 	beside int           // the same, for those that the process has forked, while one of them is given an answer
 
 	mu      sync.Mutex   // guards what follows
+	pending []*glance    // for the next time that the process rests
 	starts  int          // how often a thread, or a fork, waited in vain to begin, less how often it did not
 	settled map[int]bool // forks that have come to rest since they were made
 }
@@ -54,6 +55,7 @@ func (i *inbox) begin(pid int, from any, answer bool) (given func(ends bool)) {
 	i.giving <- struct{}{}
 	if answer || i.last != nil && i.last != from {
 		rest(pid, restMost, restWork, &i.vain, busy, nil)
+		i.look()
 	}
 	i.last = from
 	return i.given()
@@ -101,6 +103,7 @@ func (i *inbox) childEnds(ctx context.Context, of *jail.Program, gone <-chan str
 		work = restEnd
 	}
 	rest(of.Host, endHeld, work, &i.ends, busy, gone)
+	i.look()
 	go func() {
 		select {
 		case <-gone:
@@ -111,12 +114,38 @@ func (i *inbox) childEnds(ctx context.Context, of *jail.Program, gone <-chan str
 	}()
 }
 
-// looked does something while the process rests, and gets nothing: what stands in its files is then what it made of what it got, not how far it is.
+// looked does something the next time that the process rests, before it gets anything else: what stands in its files is then what it made of what
+// it has got, and not how far it is.
 func (i *inbox) looked(pid int, do func()) {
-	i.giving <- struct{}{}
-	rest(pid, restMost, restWork, &i.looks, busy, nil)
-	do()
-	<-i.giving
+	l := &glance{do: do, done: make(chan struct{})}
+	i.mu.Lock()
+	i.pending = append(i.pending, l)
+	i.mu.Unlock()
+	select {
+	case i.giving <- struct{}{}:
+		rest(pid, restMost, restWork, &i.looks, busy, nil)
+		i.look()
+		<-i.giving
+	case <-l.done:
+	}
+}
+
+// A glance is something that is to be done while a process rests.
+type glance struct {
+	do   func()
+	done chan struct{}
+}
+
+// look does what is to be done now. Whoever has it gives something.
+func (i *inbox) look() {
+	i.mu.Lock()
+	pending := i.pending
+	i.pending = nil
+	i.mu.Unlock()
+	for _, l := range pending {
+		l.do()
+		close(l.done)
+	}
 }
 
 // begins waits until a thread of the process may begin, or a fork of it: until those before it have done what they do. Workers that wait at a queue stand
