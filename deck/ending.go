@@ -146,6 +146,31 @@ func (p *processes) known(pid int) bool {
 	return p.alive[pid] != nil
 }
 
+// Sleeping implements jail.Source. A thread that has slept wakes as a process gets an answer: once that rests, and on a replay after what came before.
+func (i *processInputs) Sleeping() func(ctx context.Context) (woken func()) {
+	i.slept++
+	n := i.slept
+	return func(ctx context.Context) func() {
+		if i.of.wakes != nil {
+			i.of.wakes(ctx, i.id, n)
+		}
+		at := i.of.s.rec.Ordinal()
+		given := i.inbox.wake(ctx, i.program.Host, i)
+		i.of.mu.Lock()
+		if len(i.woke) < maxWoke {
+			i.woke = append(i.woke, at)
+		}
+		i.of.mu.Unlock()
+		if i.of.woken != nil {
+			i.of.woken(i.id, n)
+		}
+		return func() { given(false) }
+	}
+}
+
+// maxWoke is how many wakings of one thread are kept.
+const maxWoke = 4096
+
 // executed reports whether a process of this number has executed a program.
 func (p *processes) executed(pid int) bool {
 	p.mu.Lock()

@@ -23,6 +23,7 @@ type inbox struct {
 	last   any           // where something was given last: a connection's address, or the number of an MCP server
 	vain   int           // how often the process did not come to rest, less how often it did
 	ends   int           // the same, for ends of children
+	wakes  int           // the same, for threads that have slept
 	looks  int           // the same, for what of its files goes on the tape
 	beside int           // the same, for those that the process has forked, while one of them is given an answer
 
@@ -87,6 +88,15 @@ func (i *inbox) given() func(ends bool) {
 			late.Reset(endMost)
 		}
 	}
+}
+
+// wake waits until a thread of the process may wake from its sleep.
+func (i *inbox) wake(ctx context.Context, pid int, who any) (given func(ends bool)) {
+	i.giving <- struct{}{}
+	rest(pid, restMost, restStart, &i.wakes, busy, ctx.Done())
+	i.look()
+	i.last = who
+	return i.given()
 }
 
 // childEnds waits until a child of the process may end. Others wait until it is gone. Who is killed meanwhile, or a run that is over, waits for nothing.

@@ -3,6 +3,7 @@ package deck
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
 	"math"
 	"net"
@@ -39,6 +40,8 @@ type processes struct {
 	again *recordedProcesses // the same
 
 	began, over, leaves func(id uint64)                                  // on a replay, told of each process; nil for nobody
+	wakes               func(ctx context.Context, id uint64, n int)      // the same, waits until a thread may wake for the nth time
+	woken               func(id uint64, n int)                           // the same, told that it does
 	ending              func(id uint64) (wait func(ctx context.Context)) // the same, of one that is about to end: see jail.Source
 	reached             func() uint64                                    // the same: exchange.EndOrder
 
@@ -208,6 +211,8 @@ type processInputs struct {
 	over       uint64 // the recorder's ordinal when it had ended
 	opened     atomic.Uint64
 	inbox      *inbox
+	slept      int           // how often it has slept; the jail asks of one thread at a time
+	woke       []uint64      // the recorder's ordinals of when it woke
 	gone       chan struct{} // closed once it has ended
 	awaited    atomic.Bool   // it is about to end, once those have found it that did
 	ports      jail.Filler
@@ -566,6 +571,12 @@ func (p *processes) ended(in *processInputs, e jail.Ended, heard *heardStreams) 
 // keep adds to a process's record what it was given.
 func (p *processes) keep(in *processInputs, k *tape.ProcessSpawn) (err error) {
 	k.Extra = append(k.Extra, tape.FlagFields(map[string]bool{tape.OwnTicksKey: in.program.OwnTicks})...)
+	p.mu.Lock()
+	if len(in.woke) > 0 {
+		woke, _ := json.Marshal(in.woke) // numbers
+		k.Extra = append(k.Extra, tape.Field{Name: tape.WokeKey, Value: woke})
+	}
+	p.mu.Unlock()
 	if k.Times, err = p.times(in.timer); err != nil {
 		return err
 	}

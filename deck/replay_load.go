@@ -271,6 +271,7 @@ func (r *replayer) giveAgain(c *changing) (*processes, error) {
 	r.s.answered = r.processes.answered
 	order := r.book.Order()
 	r.processes.began, r.processes.over = order.ProcessBegan, order.ProcessEnded
+	r.processes.wakes, r.processes.woken = order.Wakes, order.Woken
 	r.processes.leaves, r.processes.ending, r.processes.reached = order.ProcessLeaves, order.ProcessEnding, order.Reached
 	return r.processes, nil
 }

@@ -275,7 +275,7 @@ func (d *differ) extra(was, now []tape.Field) {
 		leave = append(leave, tape.CutKeys[:]...)
 	}
 	if !d.exact || d.lanes { // durations, and places among all that was recorded: lanes run side by side, so their common order is nobody's doing
-		leave = append(leave, tape.PlaceKey, tape.ArrivedKey, tape.EndedKey, tape.OpenerKey, tape.OverKey, tape.PIDKey, tape.ThreadKey)
+		leave = append(leave, tape.PlaceKey, tape.ArrivedKey, tape.EndedKey, tape.OpenerKey, tape.OverKey, tape.PIDKey, tape.ThreadKey, tape.WokeKey)
 	}
 	was, now = without(was, leave...), without(now, leave...)
 	alike := func(a, b tape.Field) bool { return a.Name == b.Name && bytes.Equal(a.Value, b.Value) }

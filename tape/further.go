@@ -149,6 +149,9 @@ const (
 // too long. How much there is of it is chance.
 var CutKeys = [3]string{"stdin_cut", "stdout_cut", "stderr_cut"}
 
+// WokeKey is a further key of a process_spawn: the ordinals at which it, or the thread that it stands for, woke from a sleep beside other threads.
+const WokeKey = "woke"
+
 // ThreadKey is a further key of a process_spawn: of a thread that is asked for alone (ForkedKey), which thread of its process it is, of another,
 // which thread of its parent started it: how many its maker had made with it, and above those 16 bits the same of its maker. The first thread has none.
 const ThreadKey = "thread"

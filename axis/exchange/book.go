@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"slices"
@@ -36,6 +37,7 @@ type Book struct {
 	ids        lane.Names
 	ahead      map[string]int64    // by how much a sender has counted further than then, see Traits.Count
 	processes  []recordedProcess   // by their ends; not changed after KeepOrder
+	woke       []wake              // likewise
 	told       map[uint64]bool     // by spawn_id: it has no timers of its own, see newEndOrder; likewise
 	forked     map[uint64]uint64   // parents of what executed nothing, likewise
 	waiting    []*Recorded         // of recorded, less some from its front that were handed out
@@ -384,6 +386,13 @@ func (b *Book) keepProcess(r *tape.Record) {
 	if ok && !tape.HasFlag(p, tape.OwnTicksKey) {
 		b.told[p.SpawnID] = true
 	}
+	if ok {
+		var at []uint64
+		_ = json.Unmarshal(tape.FieldValue(p.Extra, tape.WokeKey), &at) // none where it is missing
+		for n, g := range at {
+			b.woke = append(b.woke, wake{id: p.SpawnID, n: n + 1, g: g})
+		}
+	}
 	if !ok || p.SpawnID == 0 || p.ParentSpawnID == 0 || r.G == 0 || tape.OriginOf(p) != 0 {
 		return
 	}
@@ -515,15 +524,22 @@ const maxForks = 64
 func (b *Book) KeepOrder() {
 	for i := range b.processes {
 		p := &b.processes[i]
-		for range maxForks { // a tape may say that each of two has started the other
-			parent, ok := b.forked[p.parent]
-			if !ok {
-				break
-			}
-			p.parent = parent
-		}
+		p.parent = b.processOf(p.parent)
 	}
-	b.order = newEndOrder(b.recorded, b.processes, b.told)
+	b.order = newEndOrder(b.recorded, b.processes, b.told, len(b.woke) > 0)
+	b.order.placeWakes(b.woke, b.processOf)
+}
+
+// processOf is the process of a thread, or of one that has executed nothing.
+func (b *Book) processOf(id uint64) uint64 {
+	for range maxForks { // a tape may say that each of two has started the other
+		parent, ok := b.forked[id]
+		if !ok {
+			break
+		}
+		id = parent
+	}
+	return id
 }
 
 // Order is what KeepOrder keeps; nil for none.

@@ -44,17 +44,22 @@ const maxHold = 30 * time.Second
 type EndOrder struct {
 	answers   map[*Recorded]*order       // not changed, as all of it
 	processes map[uint64]*order          // by spawn_id
+	wakes     map[moment]happening       // of each waking of a thread what its process got just before
 	prior     map[*Recorded]*Recorded    // of each answer the one before it in its conversation
 	ends      map[uint64]recordedProcess // by spawn_id
 	requests  []lane.Condition[moment]   // as they came
 	gate      *lane.Gate[moment]
 	strays    sync.Map // takers of plain HTTP that have been waited for in vain
+
+	mu   sync.Mutex
+	vain map[uint64]int // how often the waking of a thread was waited for in vain
 }
 
 // An order is what had happened before one end.
 type order struct {
 	answer *Recorded         // whose end was the last one before; nil for none
 	asked  []*Recorded       // requests that had come
+	woke   *wake             // the thread of the same process that woke just before; nil for none
 	ended  []recordedProcess // processes that had ended since answer
 	begun  []recordedProcess // processes that had begun, and went on
 	beside []recordedProcess // those that had begun, and ended before the next call
@@ -276,6 +281,9 @@ func (o *EndOrder) conditions(e *ending) (all []lane.Condition[moment]) {
 	if y := e.pace; y != nil {
 		all = append(all, lane.Condition[moment]{What: moment{kind: momentOver, rec: y}, React: lane.Between(y.endedMS, e.endedMS)})
 	}
+	if e.woke != nil {
+		all = append(all, o.woken(e.woke, e.since)...)
+	}
 	for _, rec := range e.asked {
 		add(lane.Condition[moment]{What: moment{kind: momentAsked, rec: rec}}, rec.begun()-e.begunMS, "when "+nameOf(rec)+" had come, which did not come")
 	}
@@ -339,6 +347,7 @@ const (
 	momentBegan                   // a process began
 	momentNear                    // it was about to end, or nobody waits for it to be
 	momentGone                    // it ended
+	momentWoke                    // a thread woke from its sleep
 	momentDone                    // it ended, or is about to and waits for those whose output it read
 )
 
@@ -384,16 +393,17 @@ func spansOf(callers map[string]*taker) (all []span) {
 
 // newEndOrder is that of exchanges and processes; nil where there is nothing to order, or too much. Of plain HTTP those are ordered whose opener is told,
 // by its spawn_id: a process whose runtime does not start by timers of its own what it asks.
-func newEndOrder(recorded []*Recorded, processes []recordedProcess, told map[uint64]bool) *EndOrder {
+func newEndOrder(recorded []*Recorded, processes []recordedProcess, told map[uint64]bool, sleeps bool) *EndOrder {
 	all, callers := takersOf(recorded, func(rec *Recorded) bool { return rec.Key.Kind == LLM || told[rec.opener()] })
 	if mostAtOnce(spansOf(callers)) > maxBeside {
 		all, callers = takersOf(recorded, func(rec *Recorded) bool { return rec.Key.Kind == LLM })
 	}
-	if len(callers)+len(processes) < 2 || mostAtOnce(spansOf(callers)) > maxBeside {
+	if len(callers)+len(processes) < 2 && !sleeps || mostAtOnce(spansOf(callers)) > maxBeside {
 		return nil
 	}
 	o := &EndOrder{
 		answers: make(map[*Recorded]*order), processes: make(map[uint64]*order),
+		wakes: make(map[moment]happening), vain: make(map[uint64]int),
 		prior: make(map[*Recorded]*Recorded), ends: make(map[uint64]recordedProcess), gate: lane.NewGate[moment](slack, nil),
 	}
 	for _, l := range callers {
@@ -468,6 +478,91 @@ func (o *EndOrder) ProcessEnding(id uint64) (wait func(ctx context.Context)) {
 	}
 	return func(ctx context.Context) { _ = o.gate.Await(ctx, e) }
 }
+
+// A wake is a thread that wakes from its nth sleep, and the recorder's ordinal then.
+type wake struct {
+	id uint64
+	n  int
+	g  uint64
+}
+
+// moment is what is waited for; of one thread a tape keeps far fewer.
+func (w *wake) moment() moment { return moment{kind: momentWoke, n: w.id<<20 | uint64(w.n)} }
+
+const (
+	wakeLate = 250 * time.Millisecond // how long a waking is waited for
+	wakeVain = 8                      // how often in vain, for one thread: it may wake as long as nothing comes
+)
+
+// A happening is something that a process got: an answer, or that a thread of it woke.
+type happening struct {
+	g, process uint64
+	rec        *Recorded
+	wake       *wake
+}
+
+// placeWakes finds what each thread wakes after, and which answers come after that.
+func (o *EndOrder) placeWakes(wakes []wake, processOf func(uint64) uint64) {
+	if o == nil {
+		return
+	}
+	var all []happening
+	for rec := range o.answers {
+		if by := rec.opener(); by != 0 {
+			all = append(all, happening{g: rec.passed(), process: processOf(by), rec: rec})
+		}
+	}
+	for i := range wakes {
+		w := &wakes[i]
+		all = append(all, happening{g: w.g, process: processOf(w.id), wake: w})
+	}
+	slices.SortFunc(all, func(x, y happening) int { return cmp.Compare(x.g, y.g) })
+	last := make(map[uint64]happening)
+	for _, h := range all {
+		before, ok := last[h.process]
+		last[h.process] = h
+		switch {
+		case !ok:
+		case h.wake != nil:
+			o.wakes[h.wake.moment()] = before
+		default:
+			o.answers[h.rec].woke = before.wake
+		}
+	}
+}
+
+// woken is what waits for a thread to wake.
+func (o *EndOrder) woken(w *wake, since time.Time) []lane.Condition[moment] {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.vain[w.id] >= wakeVain {
+		return nil
+	}
+	return []lane.Condition[moment]{{What: w.moment(), Since: since, For: wakeLate, Excused: true, Late: func() {
+		o.mu.Lock()
+		o.vain[w.id]++
+		o.mu.Unlock()
+	}}}
+}
+
+// Wakes waits until a thread may wake from its nth sleep: after what its process had got before. That ends with ctx too.
+func (o *EndOrder) Wakes(ctx context.Context, id uint64, n int) {
+	if o == nil {
+		return
+	}
+	before, ok := o.wakes[(&wake{id: id, n: n}).moment()]
+	now := time.Now()
+	switch {
+	case !ok:
+	case before.wake != nil:
+		_ = o.gate.Await(ctx, o.woken(before.wake, now))
+	default:
+		_ = o.gate.Await(ctx, []lane.Condition[moment]{{What: moment{kind: momentOver, rec: before.rec}, Since: now, For: slack, Stretch: now.Add(maxHold), Excused: true}})
+	}
+}
+
+// Woken says that it has woken.
+func (o *EndOrder) Woken(id uint64, n int) { o.happened((&wake{id: id, n: n}).moment()) }
 
 // Lost says where the recorded order could not be kept.
 func (o *EndOrder) Lost() []string {

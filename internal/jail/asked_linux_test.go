@@ -46,6 +46,7 @@ func (s toldSource) Leaving(func() []Source) func(context.Context) { return nil 
 func (s toldSource) Forking(int, bool) func(context.Context)       { return nil }
 func (s toldSource) Waking() func(context.Context)                 { return nil }
 func (s toldSource) Finding(int) func(context.Context)             { return nil }
+func (s toldSource) Sleeping() func(context.Context) func()        { return nil }
 
 func (s toldSource) Ending(func() ([]Source, bool)) func(context.Context) syscall.Signal {
 	s.told.mu.Lock()

@@ -57,6 +57,7 @@ func (s *stillSource) Leaving(func() []Source) func(context.Context) { return ni
 func (s *stillSource) Forking(int, bool) func(context.Context)       { return nil }
 func (s *stillSource) Waking() func(context.Context)                 { return nil }
 func (s *stillSource) Finding(int) func(context.Context)             { return nil }
+func (s *stillSource) Sleeping() func(context.Context) func()        { return nil }
 
 func (s *stillSource) Wrote(_ string, _, at, _ int64) int64 { return at }
 

@@ -30,7 +30,7 @@ var questions = []question{
 		{filter.Masked(1, futexCommand, futexLockPI)},
 		{filter.Masked(1, futexCommand, futexWaitBitset), filter.NotNull(3)},
 	}, true, (*Answerer).waitFor},
-	{unix.SYS_CLOCK_NANOSLEEP, has(1, unix.TIMER_ABSTIME), true, (*Answerer).waitFor},
+	{unix.SYS_CLOCK_NANOSLEEP, has(1, unix.TIMER_ABSTIME), false, (*Answerer).sleep},
 	{unix.SYS_TIMERFD_SETTIME, has(1, unix.TFD_TIMER_ABSTIME), true, (*Answerer).waitFor},
 	{unix.SYS_TIMER_SETTIME, has(1, unix.TIMER_ABSTIME), true, (*Answerer).waitFor},
 	{unix.SYS_MQ_TIMEDSEND, [][]filter.Condition{{filter.NotNull(4)}}, true, (*Answerer).waitFor},

@@ -68,6 +68,10 @@ type Source interface {
 	Waking() (wait func(ctx context.Context))
 	// Finding is told of the number, inside, of a process that the process is about to be told of. Ending's words hold for what it returns.
 	Finding(pid int) (wait func(ctx context.Context))
+	// Sleeping is told of a thread, of those that each have a Source of their own, that sleeps until a moment. What it returns is called by a
+	// goroutine of its own when that has come, and the thread wakes when that returns, which it does once ctx is done; woken is called when it
+	// has. Nil has it sleep in the kernel.
+	Sleeping() (wait func(ctx context.Context) (woken func()))
 	// Ending is told of a process that is about to end by itself, before anybody learns of it, and may ask who reads what it writes: whether it
 	// writes to a pipe, and who has that as input. What it returns is called by a goroutine of its own, and the process ends when that returns,
 	// which it does once ctx is done: by the signal, where there is one. Nil lets it end at once.
