@@ -491,7 +491,8 @@ func (w *wake) moment() moment { return moment{kind: momentWoke, n: w.id<<20 | u
 
 const (
 	wakeLate = 250 * time.Millisecond // how long a waking is waited for
-	wakeVain = 8                      // how often in vain, for one thread: it may wake as long as nothing comes
+	wakeVain = 3                      // how often in vain, for one thread
+	wakeNear = 3                      // how many sleeps at most it has before that: more may go on for as long as nothing comes
 )
 
 // A happening is something that a process got: an answer, or that a thread of it woke.
@@ -535,7 +536,7 @@ func (o *EndOrder) placeWakes(wakes []wake, processOf func(uint64) uint64) {
 func (o *EndOrder) woken(w *wake, since time.Time) []lane.Condition[moment] {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.vain[w.id] >= wakeVain {
+	if o.vain[w.id] >= wakeVain || w.n > wakeNear && o.gate.Since((&wake{id: w.id, n: w.n - wakeNear}).moment()) == lane.Forever {
 		return nil
 	}
 	return []lane.Condition[moment]{{What: w.moment(), Since: since, For: wakeLate, Excused: true, Late: func() {
