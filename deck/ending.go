@@ -154,11 +154,10 @@ func (i *processInputs) Sleeping() func(ctx context.Context) (woken func()) {
 		if i.of.wakes != nil {
 			i.of.wakes(ctx, i.id, n)
 		}
-		at := i.of.s.rec.Ordinal()
 		given := i.inbox.wake(ctx, i.program.Host, i)
 		i.of.mu.Lock()
 		if len(i.woke) < maxWoke {
-			i.woke = append(i.woke, at)
+			i.woke = append(i.woke, i.of.s.rec.Ordinal())
 		}
 		i.of.mu.Unlock()
 		if i.of.woken != nil {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
@@ -52,11 +53,67 @@ asyncio.run(main())
 `
 )
 
+// What threads do beside answers: besidePages draws upon pages that are no model's, besideSleeps sleeps for drawn times between calls and draws from
+// generators that its threads share, besideFiles works on files in one thread while another one asks on.
+const (
+	besideTurns = besideAsk + `import http.client, threading
+def get(path):
+    c = http.client.HTTPConnection("pages.example")
+    c.request("GET", path)
+    return c.getresponse().read().decode()
+def ask(i, turn, said):
+    c = http.client.HTTPConnection("api.openai.com")
+    c.request("POST", "/v1/chat/completions", prompt(i, turn, said), {"content-type": "application/json"})
+    return json.load(c.getresponse())["choices"][0]["message"]["content"]
+def beside(n, do):
+    all = [threading.Thread(target=do, args=(i,)) for i in range(n)]
+    for t in all: t.start()
+    for t in all: t.join()
+`
+	besidePages = besideTurns + `from concurrent.futures import ThreadPoolExecutor
+def task(i):
+    return f"{get(f'/{i}')} {uuid.uuid4()} {time.time()}"
+with ThreadPoolExecutor(4) as pool:
+    for said in pool.map(task, range(16)): print(said)
+`
+	besideSleeps = besideTurns + `import tempfile
+def agent(i):
+    for turn in range(4):
+        made = tempfile.mkdtemp()
+        said = ask(i, turn, made)
+        time.sleep(random.uniform(0.005, 0.05))
+        os.rmdir(made)
+beside(4, agent)
+`
+	besideFiles = besideTurns + `import hashlib, queue
+work = queue.Queue()
+def works(i):
+    for said in iter(work.get, None):
+        for n in range(12):
+            for _ in range(400): said = hashlib.sha256(said.encode()).hexdigest()
+            with open("state.new", "w") as f: f.write(said)
+            os.replace("state.new", "state")
+            with open("log", "a") as f: f.write(said + "\n")
+worker = threading.Thread(target=works, args=(0,))
+worker.start()
+for turn in range(6): work.put(ask(0, turn, ""))
+work.put(None)
+worker.join()
+`
+)
+
 // TestConversationsSideBySideInOneProcess: what a process does about one answer it does before it gets the next one, as while recording.
 func TestConversationsSideBySideInOneProcess(t *testing.T) {
-	for name, program := range map[string]string{"threads": besideThreads, "event_loop": besideLoop} {
+	for name, program := range map[string]string{"threads": besideThreads, "event_loop": besideLoop, "pages": besidePages, "sleeps": besideSleeps, "files": besideFiles} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
+			if name == "sleeps" && exec.Command("python3", "-c", "import sys; sys.exit(sys.version_info < (3, 11))").Run() != nil {
+				t.Skip("before 3.11 time.sleep waits with select")
+			}
+			b.upstream("pages.example", func(w http.ResponseWriter, r *http.Request) {
+				time.Sleep(time.Duration(rand.IntN(15)) * time.Millisecond)
+				_, _ = io.WriteString(w, r.URL.Path)
+			})
 			b.upstream("api.openai.com", func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.Copy(io.Discard, r.Body)
 				time.Sleep(time.Duration(rand.IntN(15)) * time.Millisecond) // a model takes as long as it does

@@ -526,8 +526,10 @@ func (o *EndOrder) placeWakes(wakes []wake, processOf func(uint64) uint64) {
 		case !ok:
 		case h.wake != nil:
 			o.wakes[h.wake.moment()] = before
-		default:
+		case before.wake != nil:
 			o.answers[h.rec].woke = before.wake
+		case before.rec.caller != h.rec.caller:
+			o.answers[h.rec].answer = before.rec
 		}
 	}
 }
