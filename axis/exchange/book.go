@@ -520,7 +520,7 @@ func (b *Book) Fork(seq uint64, o ForkOptions) (*Fork, error) {
 // maxForks is how many in a row are passed over that have executed nothing.
 const maxForks = 64
 
-// KeepOrder has the answers of models, and by its Order processes, end in the recorded order, as far as the program comes to them.
+// KeepOrder has answers, and by its Order processes, end in the recorded order, and threads wake in it, as far as the program comes to them.
 func (b *Book) KeepOrder() {
 	for i := range b.processes {
 		p := &b.processes[i]

@@ -22,8 +22,8 @@
 // must have been under way together by virtual_time_ms and by monotonic_ms.
 //
 // Where no key fits, a call of a model gets the recorded one that differs in nothing but the order of the results of one turn's calls, and
-// side traffic (package sidetraffic) the last answer of its kind, where TellSideTraffic says so. With KeepOrder the answers of models,
-// and processes, end in the recorded order. An answer whose payload is missing or damaged cannot be given; the Book remembers it
+// side traffic (package sidetraffic) the last answer of its kind, where TellSideTraffic says so. With KeepOrder answers
+// and processes end in the recorded order, and threads wake in it. An answer whose payload is missing or damaged cannot be given; the Book remembers it
 // (Damaged), and such a replay cannot be compared.
 //
 // # Sockets

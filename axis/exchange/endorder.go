@@ -25,7 +25,7 @@ const maxHeadStart = 20 * time.Second
 // until it comes does something every second for ever.
 const maxHold = 30 * time.Second
 
-// An EndOrder keeps the order in which a program got what it waited for: the ends of answers of models, and of processes. What it makes of
+// An EndOrder keeps the order in which a program got what it waited for: the ends of answers, those of processes, and that a thread wakes which has slept. What it makes of
 // two sub-agents, or of a command in the background, depends on which was done first.
 //
 // The last chunk of an answer waits until the program has got what it had got before: the end of the answer that had ended just before, of
