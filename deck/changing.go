@@ -29,12 +29,12 @@ type changing struct {
 	s       *session
 	trees   *trees
 	roots   []recording.Followed
-	resting func(id uint64, do func())    // does something while a process, or the one of a thread, rests
-	passing bool                          // a replay whose tape is thrown away
-	journal atomic.Pointer[files.Journal] // nil before the program's world stands
-	opened  atomic.Pointer[[]openedRoot]  // in the journal's order; the jail asks for them from its own threads
-	staged  *files.Staging                // what the run made, where the tape itself holds it
-	held    io.Closer                     // the mounts of the program's world: they cover what must not be seen, for us too
+	resting func(r *exchange.Request, do func()) // does something while who asks rests
+	passing bool                                 // a replay whose tape is thrown away
+	journal atomic.Pointer[files.Journal]        // nil before the program's world stands
+	opened  atomic.Pointer[[]openedRoot]         // in the journal's order; the jail asks for them from its own threads
+	staged  *files.Staging                       // what the run made, where the tape itself holds it
+	held    io.Closer                            // the mounts of the program's world: they cover what must not be seen, for us too
 
 	stamps   *stamps
 	servers  servers
@@ -48,7 +48,7 @@ type openedRoot struct {
 }
 
 func newChanging(s *session, t *trees, roots []recording.Followed) *changing {
-	c := &changing{s: s, trees: t, roots: roots, resting: func(_ uint64, do func()) { do() }}
+	c := &changing{s: s, trees: t, roots: roots, resting: func(_ *exchange.Request, do func()) { do() }}
 	c.opened.Store(new([]openedRoot))
 	c.stamps = &stamps{root: c.rootOf, began: time.Now(), known: make(map[string]time.Time), calls: make(map[string]calls), noted: make(map[string]stamped)}
 	s.asked = c.asked
@@ -137,12 +137,12 @@ func (c *changing) Changing(call *jail.FileCall) (then func() error, err error) 
 var ending = []changes.Op{changes.OpUnlink, changes.OpRmdir, changes.OpRename}
 
 // asked is told of each request before it is sent on or answered: of a model's, what has changed by then goes on the tape, once who asks rests.
-func (c *changing) asked(opener uint64, k exchange.Key) (err error) {
+func (c *changing) asked(r *exchange.Request, k exchange.Key) (err error) {
 	j := c.journal.Load()
 	if j == nil || k.Kind != exchange.LLM {
 		return nil
 	}
-	c.resting(opener, func() { err = c.record(j.Barrier()) })
+	c.resting(r, func() { err = c.record(j.Barrier()) })
 	if err != nil {
 		c.s.fail(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/network"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
 )
@@ -19,13 +20,14 @@ import (
 // A process that does one thing at a time, as an event loop does, loses nothing by it: it could not have taken up the second one before.
 // One that is always at work is waited for a few times.
 type inbox struct {
-	giving chan struct{} // holds one while something is given
-	last   any           // where something was given last: a connection's address, or the number of an MCP server
-	vain   int           // how often the process did not come to rest, less how often it did
-	ends   int           // the same, for ends of children
-	wakes  int           // the same, for threads that have slept
-	looks  int           // the same, for what of its files goes on the tape
-	beside int           // the same, for those that the process has forked, while one of them is given an answer
+	asks   func(pid int) bool // see newInbox
+	giving chan struct{}      // holds one while something is given
+	last   any                // where something was given last: a connection's address, or the number of an MCP server
+	vain   int                // how often the process did not come to rest, less how often it did
+	ends   int                // the same, for ends of children
+	wakes  int                // the same, for threads that have slept
+	looks  int                // the same, for what of its files goes on the tape
+	beside int                // the same, for those that the process has forked, while one of them is given an answer
 
 	mu      sync.Mutex   // guards what follows
 	pending []*glance    // for the next time that the process rests
@@ -33,7 +35,10 @@ type inbox struct {
 	settled map[int]bool // forks that have come to rest since they were made
 }
 
-func newInbox() *inbox { return &inbox{giving: make(chan struct{}, 1)} }
+// newInbox returns an inbox. asks reports whether a process that rests has asked for something that is on its way; nil is never.
+func newInbox(asks func(pid int) bool) *inbox {
+	return &inbox{giving: make(chan struct{}, 1), asks: asks}
+}
 
 const (
 	restFirst  = 20 * time.Microsecond  // when it is looked again whether a process rests, and
@@ -42,6 +47,7 @@ const (
 	restChild  = 100 * time.Millisecond // the same while a child waits to end
 	restEnd    = 30 * time.Millisecond  // and then, of a large runtime, and of who did not come to rest: who builds a program works all the time
 	endHeld    = 100 * time.Millisecond // how long a child waits to end while its parent is itself held up, and does not run
+	asksMost   = 100 * time.Millisecond // how long what a process has sent takes to be known
 	endMost    = time.Second            // how long a process takes to end that may, or a connection
 	restMost   = 5 * time.Second        // how long that may take, on a machine that has much to do
 	restStart  = 30 * time.Millisecond  // what it may work while a thread of it waits to begin; a fork before another one has time for a child's
@@ -55,8 +61,8 @@ const (
 func (i *inbox) begin(pid int, from any, answer bool) (given func(ends bool)) {
 	i.giving <- struct{}{}
 	if answer || i.last != nil && i.last != from {
-		rest(pid, restMost, restWork, &i.vain, busy, nil)
-		i.look()
+		rest(pid, restMost, restWork, &i.vain, busy, forever)
+		i.look(pid)
 	}
 	i.last = from
 	return i.given()
@@ -94,7 +100,7 @@ func (i *inbox) given() func(ends bool) {
 func (i *inbox) wake(ctx context.Context, pid int, who any) (given func(ends bool)) {
 	i.giving <- struct{}{}
 	rest(pid, restMost, restStart, &i.wakes, busy, ctx.Done())
-	i.look()
+	i.look(pid)
 	i.last = who
 	return i.given()
 }
@@ -113,7 +119,7 @@ func (i *inbox) childEnds(ctx context.Context, of *jail.Program, gone <-chan str
 		work = restEnd
 	}
 	rest(of.Host, endHeld, work, &i.ends, busy, gone)
-	i.look()
+	i.look(of.Host)
 	go func() {
 		select {
 		case <-gone:
@@ -126,15 +132,18 @@ func (i *inbox) childEnds(ctx context.Context, of *jail.Program, gone <-chan str
 
 // looked does something the next time that the process rests, before it gets anything else: what stands in its files is then what it made of what
 // it has got, and not how far it is.
-func (i *inbox) looked(pid int, do func()) {
+func (i *inbox) looked(pid int, known, do func()) {
 	l := &glance{do: do, done: make(chan struct{})}
 	i.mu.Lock()
 	i.pending = append(i.pending, l)
 	i.mu.Unlock()
+	if known != nil {
+		known()
+	}
 	select {
 	case i.giving <- struct{}{}:
-		rest(pid, restMost, restWork, &i.looks, busy, nil)
-		i.look()
+		rest(pid, restMost, restWork, &i.looks, busy, forever)
+		i.look(pid)
 		<-i.giving
 	case <-l.done:
 	}
@@ -146,17 +155,33 @@ type glance struct {
 	done chan struct{}
 }
 
-// look does what is to be done now. Whoever has it gives something.
-func (i *inbox) look() {
-	i.mu.Lock()
-	pending := i.pending
-	i.pending = nil
-	i.mu.Unlock()
-	for _, l := range pending {
-		l.do()
-		close(l.done)
+// look does what is to be done while the process rests, and before it gets what comes next: of what it has asked for, too, which is on its way.
+func (i *inbox) look(pid int) {
+	for begun := time.Now(); ; time.Sleep(restFirst) {
+		asks := i.asks != nil && time.Since(begun) < asksMost && i.asks(pid)
+		i.mu.Lock()
+		pending := i.pending
+		i.pending = nil
+		i.mu.Unlock()
+		for _, l := range pending {
+			l.do()
+			close(l.done)
+		}
+		if !asks && len(pending) == 0 {
+			return
+		}
 	}
 }
+
+// network says how it is known whether a request is on its way.
+func (p *processes) network(coming func() bool) {
+	if p != nil {
+		p.coming = coming
+	}
+}
+
+// asking reports whether a process has sent what the recorder has not read, or asked for what it does not know yet.
+func (p *processes) asking(pid int) bool { return p.coming != nil && (p.coming() || unread(pid)) }
 
 // begins waits until a thread of the process may begin, or a fork of it: until those before it have done what they do. Workers that wait at a queue stand
 // there in the order in which they were made, then, while recording and on the replay, and so which takes which work is no chance.
@@ -193,6 +218,9 @@ func (i *inbox) rests(fork int) bool {
 	defer i.mu.Unlock()
 	return i.settled[fork]
 }
+
+// forever is of who waits as long as it takes, and looks again.
+var forever = make(chan struct{})
 
 // rest waits until a process has nothing to do: until it has worked for so much, or been held up for so long, which is counted.
 func rest(pid int, held, work time.Duration, vain *int, busy func(pid int) (runs, waits bool), gone <-chan struct{}) {
@@ -240,16 +268,16 @@ func again(busy func() (runs, waits bool), turns func() int) (runs, waits bool) 
 	return false, turns() != before
 }
 
-// resting does something while a process rests, or that of a thread.
-func (p *processes) resting(id uint64, do func()) {
+// resting does something while the process rests that asks.
+func (p *processes) resting(r *exchange.Request, do func()) {
 	p.mu.Lock()
-	in := p.live[id]
+	in := p.live[r.Opener]
 	p.mu.Unlock()
 	if in == nil {
 		do()
 		return
 	}
-	in.inbox.looked(in.program.Host, do)
+	in.inbox.looked(in.program.Host, r.Known, do)
 }
 
 // giving has what is given wait for its place in the inbox, on the connection of this remote address.

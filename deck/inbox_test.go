@@ -13,7 +13,7 @@ import (
 func TestChildEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nobody := new(jail.Program) // a parent that has nothing to do
-		i, first, killed, last := newInbox(), make(chan struct{}), make(chan struct{}), make(chan struct{})
+		i, first, killed, last := newInbox(nil), make(chan struct{}), make(chan struct{}), make(chan struct{})
 		i.childEnds(t.Context(), nobody, first)
 		var came [3]bool
 		over, cancel := context.WithCancel(t.Context())

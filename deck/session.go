@@ -44,7 +44,7 @@ type session struct {
 	failed context.Context // done once something could not be written; see fail
 	cancel context.CancelCauseFunc
 	// asked is told of each request before it is sent on or answered; an error refuses it. Set before the program starts.
-	asked func(opener uint64, k exchange.Key) error
+	asked func(r *exchange.Request, k exchange.Key) error
 	// answered is told of each exchange whose answer is about to begin (exchange.TapOptions.Answered); set likewise.
 	answered func(opener, arrival, recorded uint64) (begins func(), held func(bool))
 
@@ -73,14 +73,14 @@ type sessionOptions struct {
 func newSession(o *sessionOptions) (*session, error) {
 	s := &session{redactor: o.redactor, dir: o.dir, roots: o.roots, replay: o.replay, log: secrets.Logger(o.log, o.redactor.scrub)}
 	s.failed, s.cancel = context.WithCancelCause(context.Background())
-	s.asked = func(uint64, exchange.Key) error { return nil }
+	s.asked = func(*exchange.Request, exchange.Key) error { return nil }
 	s.answered = func(_, _, _ uint64) (begins func(), held func(bool)) { return func() {}, func(bool) {} }
 	if err := s.openTape(o); err != nil {
 		return nil, err
 	}
 	// A replay's answers are on a tape already: what is cut off loses nothing.
 	tap := &exchange.TapOptions{Replay: o.replay, Closed: o.replay && !o.live, TrueLength: true}
-	tap.Asked = func(opener uint64, k exchange.Key) error { return s.asked(opener, k) }
+	tap.Asked = func(r *exchange.Request, k exchange.Key) error { return s.asked(r, k) }
 	tap.Answered = func(opener, arrival, recorded uint64) (begins func(), held func(bool)) {
 		return s.answered(opener, arrival, recorded)
 	}

@@ -119,7 +119,7 @@ func (s *Socket) beginOpen(r *Request) (*Open, error) {
 		return nil, nil //nolint:nilerr // a message like any other
 	}
 	if tap.opts.Asked != nil {
-		if err := tap.opts.Asked(r.Opener, id.Key); err != nil {
+		if err := tap.opts.Asked(r, id.Key); err != nil {
 			return nil, err
 		}
 	}

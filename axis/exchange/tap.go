@@ -26,9 +26,9 @@ type TapOptions struct {
 	Replay bool
 	// Closed says of a replay that no request is sent on: conversations are then not followed.
 	Closed bool
-	// Asked, when not nil, is told of each request that has arrived whole, before it is sent on or answered, and by whom: the Opener of
-	// the request. An error refuses it.
-	Asked func(opener uint64, k Key) error
+	// Asked, when not nil, is told of each request that has arrived whole, as the program sent it, before it is sent on or answered. An
+	// error refuses it.
+	Asked func(r *Request, k Key) error
 	// Answered, when not nil, is told of each exchange whose answer is about to begin: its arrival, and on a replay that of the
 	// recorded exchange which answers. It is told of messages of a server on a WebSocket too, by numbers that no arrival has. opener is
 	// that of the request. begins is called when the first bytes of the answer are about to reach the program: others may have come to that
@@ -119,7 +119,7 @@ func (t *Tap) begin(b *Book, r *Request, stream bool) (*Open, error) {
 		identify(on, c.headers, o.key)
 	}
 	if t.opts.Asked != nil {
-		if err := t.opts.Asked(r.Opener, o.key); err != nil {
+		if err := t.opts.Asked(r, o.key); err != nil {
 			return nil, err
 		}
 	}

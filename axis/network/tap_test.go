@@ -34,7 +34,7 @@ func newTestTap(t testing.TB, replay bool) *testTap {
 	}
 	rec := tape.NewRecorder(w, &tape.RecorderOptions{Store: tt.store})
 	tt.rec = rec
-	opts := &exchange.TapOptions{Replay: replay, Asked: func(uint64, exchange.Key) error {
+	opts := &exchange.TapOptions{Replay: replay, Asked: func(*exchange.Request, exchange.Key) error {
 		if tt.asked != nil {
 			tt.asked()
 		}
