@@ -79,9 +79,12 @@ func (c *conn) Write(b []byte) (int, error) {
 	c.take()
 	defer c.given()
 	c.mu.Lock()
-	begin := c.beginning
+	begin, taken := c.beginning, c.taken
 	c.beginning = nil
 	c.mu.Unlock()
+	if taken != nil {
+		defer time.AfterFunc(writeMost, func() { taken(false) }).Stop()
+	}
 	for _, begins := range begin {
 		begins()
 	}

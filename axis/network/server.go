@@ -29,8 +29,11 @@ const (
 	maxStreams       = 1000            // concurrent requests of one HTTP/2 connection
 )
 
-// GiveMost is for how long others wait for what is given on one connection: a program that does not read blocks what it is given.
-const GiveMost = 20 * time.Millisecond
+// For how long others wait for what is given on one connection.
+const (
+	GiveMost  = time.Second           // until it is written: it goes on the tape first, and the disk may have much to do
+	writeMost = 20 * time.Millisecond // while it is: a program that does not read blocks what it is given
+)
 
 // DefaultMaxBody is the longest request body that a Server takes, in bytes, unless Config.MaxBody says otherwise.
 const DefaultMaxBody = 64 << 20
