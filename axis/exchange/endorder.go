@@ -490,7 +490,7 @@ type wake struct {
 func (w *wake) moment() moment { return moment{kind: momentWoke, n: w.id<<20 | uint64(w.n)} }
 
 const (
-	wakeLate = 250 * time.Millisecond // how long a waking is waited for
+	wakeLate = 500 * time.Millisecond // how long a waking is waited for
 	wakeVain = 3                      // how often in vain, for one thread
 	wakeNear = 3                      // how many sleeps at most it has before that: more may go on for as long as nothing comes
 )
