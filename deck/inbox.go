@@ -167,7 +167,7 @@ func (i *inbox) look(pid int) {
 			l.do()
 			close(l.done)
 		}
-		if !asks && len(pending) == 0 {
+		if !asks {
 			return
 		}
 	}

@@ -2,6 +2,7 @@ package deck
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,5 +42,32 @@ func TestChildEnds(t *testing.T) {
 			t.Errorf("after the first one has ended: %v", came)
 		}
 		close(last)
+	})
+}
+
+// TestLooked: what is to be looked at is, the next time that the process rests, before it gets what has waited for longer.
+func TestLooked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const nobody = 0 // who has nothing to do
+		i := newInbox(nil)
+		first := i.begin(nobody, "one", true)
+		var order []string
+		go func() {
+			given := i.begin(nobody, "other", true)
+			order = append(order, "given")
+			given(false)
+		}()
+		synctest.Wait()
+		go i.looked(nobody, func() { order = append(order, "known") }, func() { order = append(order, "looked") })
+		synctest.Wait()
+		first(false)
+		synctest.Wait()
+		if want := []string{"known", "looked", "given"}; !slices.Equal(order, want) {
+			t.Errorf("%q, want %q", order, want)
+		}
+		i.looked(nobody, nil, func() { order = nil })
+		if order != nil {
+			t.Error("nobody gives anything, and it is not looked at")
+		}
 	})
 }
