@@ -192,34 +192,6 @@ var tellsPlaces = sync.OnceValue(func() bool {
 	return false
 })
 
-// unread reports whether somebody who listens in the network of a process has not taken a connection, or not read what came on it.
-func unread(pid int) bool {
-	table, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/tcp", pid))
-	const local, state, queues, established, listens = 1, 3, 4, "01", "0A" // proc_pid_net(5)
-	ports := make(map[string]bool)
-	var full []string
-	for line := range bytes.Lines(table) {
-		f := bytes.Fields(line)
-		if len(f) <= queues {
-			continue
-		}
-		_, port, _ := bytes.Cut(f[local], []byte(":"))
-		_, waits, _ := bytes.Cut(f[queues], []byte(":"))
-		waiting := len(bytes.Trim(waits, "0")) > 0
-		switch string(f[state]) {
-		case listens:
-			if ports[string(port)] = true; waiting {
-				return true
-			}
-		case established:
-			if waiting {
-				full = append(full, string(port))
-			}
-		}
-	}
-	return slices.ContainsFunc(full, func(port string) bool { return ports[port] })
-}
-
 // turns is how often the threads of a process have had a processor: the third field of their schedstat.
 func turns(pid int) (sum int) {
 	for of := range threadsOf(pid) {

@@ -20,14 +20,13 @@ import (
 // A process that does one thing at a time, as an event loop does, loses nothing by it: it could not have taken up the second one before.
 // One that is always at work is waited for a few times.
 type inbox struct {
-	asks   func(pid int) bool // see newInbox
-	giving chan struct{}      // holds one while something is given
-	last   any                // where something was given last: a connection's address, or the number of an MCP server
-	vain   int                // how often the process did not come to rest, less how often it did
-	ends   int                // the same, for ends of children
-	wakes  int                // the same, for threads that have slept
-	looks  int                // the same, for what of its files goes on the tape
-	beside int                // the same, for those that the process has forked, while one of them is given an answer
+	giving chan struct{} // holds one while something is given
+	last   any           // where something was given last: a connection's address, or the number of an MCP server
+	vain   int           // how often the process did not come to rest, less how often it did
+	ends   int           // the same, for ends of children
+	wakes  int           // the same, for threads that have slept
+	looks  int           // the same, for what of its files goes on the tape
+	beside int           // the same, for those that the process has forked, while one of them is given an answer
 
 	mu      sync.Mutex   // guards what follows
 	pending []*glance    // for the next time that the process rests
@@ -35,10 +34,7 @@ type inbox struct {
 	settled map[int]bool // forks that have come to rest since they were made
 }
 
-// newInbox returns an inbox. asks reports whether a process that rests has asked for something that is on its way; nil is never.
-func newInbox(asks func(pid int) bool) *inbox {
-	return &inbox{giving: make(chan struct{}, 1), asks: asks}
-}
+func newInbox() *inbox { return &inbox{giving: make(chan struct{}, 1)} }
 
 const (
 	restFirst  = 20 * time.Microsecond  // when it is looked again whether a process rests, and
@@ -47,7 +43,6 @@ const (
 	restChild  = 100 * time.Millisecond // the same while a child waits to end
 	restEnd    = 30 * time.Millisecond  // and then, of a large runtime, and of who did not come to rest: who builds a program works all the time
 	endHeld    = 100 * time.Millisecond // how long a child waits to end while its parent is itself held up, and does not run
-	asksMost   = 100 * time.Millisecond // how long what a process has sent takes to be known
 	endMost    = time.Second            // how long a process takes to end that may, or a connection
 	restMost   = 5 * time.Second        // how long that may take, on a machine that has much to do
 	restStart  = 30 * time.Millisecond  // what it may work while a thread of it waits to begin; a fork before another one has time for a child's
@@ -62,7 +57,7 @@ func (i *inbox) begin(pid int, from any, answer bool) (given func(ends bool)) {
 	i.giving <- struct{}{}
 	if answer || i.last != nil && i.last != from {
 		rest(pid, restMost, restWork, &i.vain, busy, forever)
-		i.look(pid)
+		i.look()
 	}
 	i.last = from
 	return i.given()
@@ -100,7 +95,7 @@ func (i *inbox) given() func(ends bool) {
 func (i *inbox) wake(ctx context.Context, pid int, who any) (given func(ends bool)) {
 	i.giving <- struct{}{}
 	rest(pid, restMost, restStart, &i.wakes, busy, ctx.Done())
-	i.look(pid)
+	i.look()
 	i.last = who
 	return i.given()
 }
@@ -119,7 +114,7 @@ func (i *inbox) childEnds(ctx context.Context, of *jail.Program, gone <-chan str
 		work = restEnd
 	}
 	rest(of.Host, endHeld, work, &i.ends, busy, gone)
-	i.look(of.Host)
+	i.look()
 	go func() {
 		select {
 		case <-gone:
@@ -132,18 +127,15 @@ func (i *inbox) childEnds(ctx context.Context, of *jail.Program, gone <-chan str
 
 // looked does something the next time that the process rests, before it gets anything else: what stands in its files is then what it made of what
 // it has got, and not how far it is.
-func (i *inbox) looked(pid int, known, do func()) {
+func (i *inbox) looked(pid int, do func()) {
 	l := &glance{do: do, done: make(chan struct{})}
 	i.mu.Lock()
 	i.pending = append(i.pending, l)
 	i.mu.Unlock()
-	if known != nil {
-		known()
-	}
 	select {
 	case i.giving <- struct{}{}:
 		rest(pid, restMost, restWork, &i.looks, busy, forever)
-		i.look(pid)
+		i.look()
 		<-i.giving
 	case <-l.done:
 	}
@@ -155,33 +147,17 @@ type glance struct {
 	done chan struct{}
 }
 
-// look does what is to be done while the process rests, and before it gets what comes next: of what it has asked for, too, which is on its way.
-func (i *inbox) look(pid int) {
-	for begun := time.Now(); ; time.Sleep(restFirst) {
-		asks := i.asks != nil && time.Since(begun) < asksMost && i.asks(pid)
-		i.mu.Lock()
-		pending := i.pending
-		i.pending = nil
-		i.mu.Unlock()
-		for _, l := range pending {
-			l.do()
-			close(l.done)
-		}
-		if !asks {
-			return
-		}
+// look does what is to be done while the process rests, and before it gets what comes next. Whoever has it gives something.
+func (i *inbox) look() {
+	i.mu.Lock()
+	pending := i.pending
+	i.pending = nil
+	i.mu.Unlock()
+	for _, l := range pending {
+		l.do()
+		close(l.done)
 	}
 }
-
-// network says how it is known whether a request is on its way.
-func (p *processes) network(coming func() bool) {
-	if p != nil {
-		p.coming = coming
-	}
-}
-
-// asking reports whether a process has sent what the recorder has not read, or asked for what it does not know yet.
-func (p *processes) asking(pid int) bool { return p.coming != nil && (p.coming() || unread(pid)) }
 
 // begins waits until a thread of the process may begin, or a fork of it: until those before it have done what they do. Workers that wait at a queue stand
 // there in the order in which they were made, then, while recording and on the replay, and so which takes which work is no chance.
@@ -277,7 +253,7 @@ func (p *processes) resting(r *exchange.Request, do func()) {
 		do()
 		return
 	}
-	in.inbox.looked(in.program.Host, r.Known, do)
+	in.inbox.looked(in.program.Host, do)
 }
 
 // giving has what is given wait for its place in the inbox, on the connection of this remote address.

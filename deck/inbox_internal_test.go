@@ -30,7 +30,7 @@ func TestInbox(t *testing.T) {
 	}
 	defer func() { _, _ = in.Close(), cmd.Wait() }()
 	one, other := &net.TCPAddr{Port: 1}, &net.TCPAddr{Port: 2}
-	box := newInbox(nil)
+	box := newInbox()
 	box.begin(cmd.Process.Pid, one, false)(false)
 	box.begin(cmd.Process.Pid, one, false)(false)
 	box.begin(cmd.Process.Pid, other, false)(false)
@@ -58,7 +58,7 @@ func TestInboxOfWhoAlwaysWorks(t *testing.T) {
 	for !atWork(cmd.Process.Pid) {
 		time.Sleep(time.Millisecond)
 	}
-	box := newInbox(nil)
+	box := newInbox()
 	box.vain = restVain - 1
 	box.begin(cmd.Process.Pid, &net.TCPAddr{Port: 1}, false) // is not told that it was given
 	box.begin(cmd.Process.Pid, &net.TCPAddr{Port: 2}, false)(false)

@@ -14,7 +14,7 @@ import (
 func TestChildEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nobody := new(jail.Program) // a parent that has nothing to do
-		i, first, killed, last := newInbox(nil), make(chan struct{}), make(chan struct{}), make(chan struct{})
+		i, first, killed, last := newInbox(), make(chan struct{}), make(chan struct{}), make(chan struct{})
 		i.childEnds(t.Context(), nobody, first)
 		var came [3]bool
 		over, cancel := context.WithCancel(t.Context())
@@ -49,7 +49,7 @@ func TestChildEnds(t *testing.T) {
 func TestLooked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const nobody = 0 // who has nothing to do
-		i := newInbox(nil)
+		i := newInbox()
 		first := i.begin(nobody, "one", true)
 		var order []string
 		go func() {
@@ -58,14 +58,14 @@ func TestLooked(t *testing.T) {
 			given(false)
 		}()
 		synctest.Wait()
-		go i.looked(nobody, func() { order = append(order, "known") }, func() { order = append(order, "looked") })
+		go i.looked(nobody, func() { order = append(order, "looked") })
 		synctest.Wait()
 		first(false)
 		synctest.Wait()
-		if want := []string{"known", "looked", "given"}; !slices.Equal(order, want) {
+		if want := []string{"looked", "given"}; !slices.Equal(order, want) {
 			t.Errorf("%q, want %q", order, want)
 		}
-		i.looked(nobody, nil, func() { order = nil })
+		i.looked(nobody, func() { order = nil })
 		if order != nil {
 			t.Error("nobody gives anything, and it is not looked at")
 		}

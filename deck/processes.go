@@ -45,8 +45,7 @@ type processes struct {
 	ending              func(id uint64) (wait func(ctx context.Context)) // the same, of one that is about to end: see jail.Source
 	reached             func() uint64                                    // the same: exchange.EndOrder
 
-	coming  func() bool // whether a request has reached the recorder and is not known yet; nil before there is a network
-	pids    *pidMap     // of a replay; nil else
+	pids    *pidMap // of a replay; nil else
 	reads   reads
 	ends    sync.WaitGroup // goroutines of processes that may be a server's
 	drained chan struct{}  // closed when all have ended, and every conversation with a server
@@ -346,7 +345,7 @@ func (kernelRandom) Fill(b []byte) { _, _ = rand.Read(b) } // never fails
 
 // Started implements jail.Inputs.
 func (p *processes) Started(pr *jail.Program) jail.Source {
-	in := &processInputs{program: pr, began: time.Now(), at: p.s.rec.Ordinal(), of: p, ports: kernelRandom{}, inbox: newInbox(p.asking), gone: make(chan struct{})}
+	in := &processInputs{program: pr, began: time.Now(), at: p.s.rec.Ordinal(), of: p, ports: kernelRandom{}, inbox: newInbox(), gone: make(chan struct{})}
 	if parent, ok := pr.Parent.(*processInputs); ok {
 		in.parent = parent.id
 		if pr.Thread {

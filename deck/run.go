@@ -257,10 +257,6 @@ func (r *run) openNet(ca *network.CA) *servedNet {
 	cfg.CA, cfg.Names, cfg.Tap, cfg.Log, cfg.Refused = ca, &n.names, r.s.tap, r.s.log, n.refused.record
 	cfg.Opener, cfg.Giving = r.processes.opener, r.processes.giving
 	n.server = sync.OnceValues(func() (*network.Server, error) { return network.New(&cfg) })
-	r.processes.network(func() bool {
-		srv, err := n.server()
-		return err == nil && srv.Coming()
-	})
 	go n.server() // close waits for it
 	return n
 }

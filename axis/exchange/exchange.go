@@ -17,8 +17,6 @@ type Request struct {
 	Body   []byte // as sent, Content-Encoding and all
 	// Asker is, while recording, the number of the conversation of the MCP server that asks (tape.ConversationKey); 0 for the program.
 	Asker uint64
-	// Known, when not nil, is called once who is told of the request (TapOptions.Asked) has heard of it.
-	Known func()
 	// Opener is the number of the process, or of the thread with times of its own, that opened the connection (tape.OpenerKey); 0
 	// where that is not known.
 	Opener uint64

@@ -386,7 +386,6 @@ func (s *Server) connState(nc net.Conn, state http.ConnState) {
 	case http.StateActive:
 		c.active.Store(true)
 	case http.StateClosed:
-		s.fresh.remove(c)
 		if tc, ok := nc.(*tls.Conn); ok && !c.active.Load() && time.Since(c.secured) < headerTimeout {
 			s.tlsRefused(tc, c, "the client closed the connection after the handshake, before a request")
 		}

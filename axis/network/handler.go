@@ -28,14 +28,13 @@ type denial struct {
 
 // A handler answers the requests of a program, over connections that a Server has made fit for net/http.
 type handler struct {
-	cfg   *Config
-	log   *slog.Logger
-	ctx   context.Context // of the Server
-	life  *lifetime       // the same
-	fresh *fresh          // the same
-	up    *upstream       // nil when answering from a tape alone
-	tape  *taped          // nil when recording
-	fork  *forking        // nil where a tape is all
+	cfg  *Config
+	log  *slog.Logger
+	ctx  context.Context // of the Server
+	life *lifetime       // the same
+	up   *upstream       // nil when answering from a tape alone
+	tape *taped          // nil when recording
+	fork *forking        // nil where a tape is all
 }
 
 // ServeHTTP implements http.Handler: one request, from begin to end.
@@ -47,11 +46,9 @@ func (s *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	to, c := requestURL(r), connOf(r.Context())
 	req := &exchange.Request{Method: r.Method, URL: to.String(), Header: r.Header}
 	if c != nil { // before the program may be gone
-		req.Known = func() { s.fresh.remove(c) }
 		req.Asker, req.Opener = c.asker.of(c, s.cfg.Asker), c.opener.of(c, s.cfg.Opener)
 	}
 	if isGRPC(r) && deny(r, to) == nil {
-		s.fresh.remove(c)
 		if err := s.call(w, r, req, to); err != nil {
 			panic(http.ErrAbortHandler) // as below
 		}
@@ -89,7 +86,6 @@ func (s *handler) exchange(w http.ResponseWriter, r *http.Request, req *exchange
 		book = s.tape.Book
 	}
 	o, err := s.cfg.Tap.BeginFrom(book, begun)
-	s.fresh.remove(connOf(r.Context()))         // whoever asks has been looked at
 	if ended := s.cfg.Tap.Err(); ended != nil { // also one that ended while this request was begun: it has no answer, not an empty one
 		return ended
 	}

@@ -98,7 +98,6 @@ type Server struct {
 	http   *http.Server
 	ready  *handoff      // to http
 	served chan struct{} // closed when http accepts no more
-	fresh  fresh         // shared with answer
 	life   lifetime      // of accept loops, connections before they are handed over, and handlers
 	answer *handler
 }
@@ -123,7 +122,7 @@ func New(cfg *Config) (*Server, error) {
 		s.up = up
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.answer = &handler{cfg: &s.cfg, log: s.log, ctx: s.ctx, life: &s.life, fresh: &s.fresh, up: s.up}
+	s.answer = &handler{cfg: &s.cfg, log: s.log, ctx: s.ctx, life: &s.life, up: s.up}
 	if cfg.Book != nil {
 		s.answer.tape = &taped{&s.cfg, s.log}
 	}
@@ -171,44 +170,7 @@ func (s *Server) accepted(raw net.Conn) {
 	c := newConn(raw, s.cfg.Names)
 	c.giving = s.cfg.Giving
 	c.came.Store(s.cfg.Tap.Ordinal())
-	s.fresh.put(c)
 	s.take(c, raw)
-}
-
-// freshFor is how long a connection counts as one on which a request is about to come.
-const freshFor = 200 * time.Millisecond
-
-// A fresh is the connections on which nothing has been asked yet.
-type fresh struct {
-	mu    sync.Mutex
-	since map[*conn]time.Time
-}
-
-func (f *fresh) put(c *conn) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.since == nil {
-		f.since = make(map[*conn]time.Time)
-	}
-	f.since[c] = time.Now()
-}
-
-func (f *fresh) remove(c *conn) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.since, c)
-}
-
-// Coming reports whether a request may be on its way: the program has connected a moment ago, and asked nothing yet.
-func (s *Server) Coming() bool {
-	s.fresh.mu.Lock()
-	defer s.fresh.mu.Unlock()
-	for _, since := range s.fresh.since {
-		if time.Since(since) < freshFor {
-			return true
-		}
-	}
-	return false
 }
 
 // take finds out what c speaks, and hands it on or closes it. raw leaves the lifetime before it is handed on: who has it then may have to
@@ -232,8 +194,6 @@ func (s *Server) take(c *conn, raw net.Conn) {
 	s.life.leave(raw)
 	if spoken != nil {
 		s.ready.put(spoken)
-	} else {
-		s.fresh.remove(c)
 	}
 }
 
