@@ -151,7 +151,7 @@ func (i *processInputs) Sleeping() func(ctx context.Context) (woken func()) {
 	i.slept++
 	n := i.slept
 	return func(ctx context.Context) func() {
-		if i.of.wakes != nil {
+		if i.of.wakes != nil && n <= maxWoke {
 			i.of.wakes(ctx, i.id, n)
 		}
 		given := i.inbox.wake(ctx, i.program.Host, i)
@@ -160,7 +160,7 @@ func (i *processInputs) Sleeping() func(ctx context.Context) (woken func()) {
 			i.woke = append(i.woke, i.of.s.rec.Ordinal())
 		}
 		i.of.mu.Unlock()
-		if i.of.woken != nil {
+		if i.of.woken != nil && n <= maxWoke {
 			i.of.woken(i.id, n)
 		}
 		return func() { given(false) }

@@ -295,6 +295,10 @@ func (p *processes) givingTo(pid int, by uint32) func(answer bool) (given func()
 			return func() {}
 		}
 		given := in.inbox.begin(pid, by, answer)
-		return func() { given(false) }
+		late := time.AfterFunc(network.WriteMost, func() { given(false) })
+		return func() {
+			late.Stop()
+			given(false)
+		}
 	}
 }

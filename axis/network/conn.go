@@ -83,7 +83,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	c.beginning = nil
 	c.mu.Unlock()
 	if taken != nil {
-		defer time.AfterFunc(writeMost, func() { taken(false) }).Stop()
+		defer time.AfterFunc(WriteMost, func() { taken(false) }).Stop()
 	}
 	for _, begins := range begin {
 		begins()

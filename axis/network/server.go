@@ -32,7 +32,7 @@ const (
 // For how long others wait for what is given on one connection.
 const (
 	GiveMost  = time.Second           // until it is written: it goes on the tape first, and the disk may have much to do
-	writeMost = 20 * time.Millisecond // while it is: a program that does not read blocks what it is given
+	WriteMost = 20 * time.Millisecond // while it is: a program that does not read blocks what it is given
 )
 
 // DefaultMaxBody is the longest request body that a Server takes, in bytes, unless Config.MaxBody says otherwise.
