@@ -528,7 +528,7 @@ func (o *EndOrder) placeWakes(wakes []wake, processOf func(uint64) uint64) {
 			o.wakes[h.wake.moment()] = before
 		case before.wake != nil:
 			o.answers[h.rec].woke = before.wake
-		case before.rec.caller != h.rec.caller:
+		case before.rec.caller != h.rec.caller && h.rec.soonAfter(before.rec): // who asks one after another waits for nothing
 			o.answers[h.rec].answer = before.rec
 		}
 	}
