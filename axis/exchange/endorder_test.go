@@ -43,7 +43,7 @@ func conversationsOpened(t testing.TB, opened map[int]int64, turns ...turn) (*ex
 			k := &tape.LLMCall{Provider: "test", Endpoint: "messages", Model: "m", Exchange: tape.Exchange{
 				Method: "POST", URL: "https://h/a", Lane: x.lane, Arrival: uint64(i + 1), Status: 200, RequestDigest: cas.Sum([]byte{byte(i)}),
 				Response: inline("0123"), Stream: []tape.Chunk{{TMS: x.ended - x.begun, Length: 4, G: at(x.ended)}},
-			}, Extra: tape.NumberField(tape.PlaceKey, at(come)+1)}
+			}, Extra: slices.Concat(tape.NumberField(tape.PlaceKey, at(come)+1), tape.NumberField(tape.OpenerKey, 1))}
 			keys[i] = exchange.KeyOf(k, classifier{})
 			if x.process != 0 { // which ended a moment before
 				p := &tape.ProcessSpawn{SpawnID: x.process, ParentSpawnID: 1, DurationMS: 2500, Extra: tape.NumberField(tape.PlaceKey, at(x.ended-2550))}
@@ -445,6 +445,18 @@ func TestKeepOrderBeside(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestOneAfterAnother: who asks for one thing after another, in a conversation of its own each, gets each at once.
+func TestOneAfterAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, keys := conversations(t, turn{"llm:a", 100, 200, 0}, turn{"llm:b", 201, 301, 0}, turn{"llm:c", 302, 402, 0})
+		for i, key := range keys {
+			if _, end, err := give(t.Context(), t, b, key); end != 0 || err != nil {
+				t.Errorf("answer %d is held for %v; %v", i, end, err)
+			}
+		}
+	})
 }
 
 // TestReached: a run is in a turn until the next one's question comes, whatever is held up beside it.
