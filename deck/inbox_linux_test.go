@@ -104,7 +104,17 @@ worker.join()
 
 // TestConversationsSideBySideInOneProcess: what a process does about one answer it does before it gets the next one, as while recording.
 func TestConversationsSideBySideInOneProcess(t *testing.T) {
-	for name, program := range map[string]string{"threads": besideThreads, "event_loop": besideLoop, "pages": besidePages, "sleeps": besideSleeps, "files": besideFiles} {
+	besideEachOther(t, map[string]string{"threads": besideThreads, "event_loop": besideLoop})
+}
+
+// TestThreadsBesideEachOther is of threads that ask others than models, sleep, and write files, each beside the others. A recorder that is ten times
+// slower than the program, as under the race detector, holds them up for longer than it waits for them.
+func TestThreadsBesideEachOther(t *testing.T) {
+	besideEachOther(t, map[string]string{"pages": besidePages, "sleeps": besideSleeps, "files": besideFiles})
+}
+
+func besideEachOther(t *testing.T, all map[string]string) {
+	for name, program := range all {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			if name == "sleeps" && exec.Command("python3", "-c", "import sys; sys.exit(sys.version_info < (3, 11))").Run() != nil {
