@@ -1,6 +1,7 @@
 package jail
 
 import (
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -21,6 +22,21 @@ func TestProbe(t *testing.T) {
 		if c.OK != (c.Cost == "") {
 			t.Errorf("%s: OK %v with cost %q", c.Name, c.OK, c.Cost)
 		}
+	}
+}
+
+// TestProbeLeavesNothing: the kernel leaves a directory in layers that none but root may enter.
+func TestProbeLeavesNothing(t *testing.T) {
+	t.Parallel()
+	base, err := os.MkdirTemp("/var/tmp", "tapedeck-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tryOverlay(base); err != nil {
+		t.Error(err)
+	}
+	if err := os.Remove(base); err != nil { // which fails where something is in it
+		t.Error(err)
 	}
 }
 

@@ -78,7 +78,8 @@ func tryOverlay(base string) error {
 		}
 	}
 	_, err = tryJail(o)
-	return errors.Join(err, mount.MakeWhiteout(filepath.Join(dir, "whiteout")))
+	err = errors.Join(err, mount.MakeWhiteout(filepath.Join(dir, "whiteout")))
+	return errors.Join(err, mount.EmptyLayers([]mount.Overlay{*o})) // the kernel leaves a directory in them that nobody but root may enter
 }
 
 func tryPTY() error {
