@@ -127,7 +127,8 @@ func TestAsked(t *testing.T) {
 	}
 }
 
-// TestUsage: what a process is told of its use is what the kernel says of it.
+// TestUsage: what a process is told of its use is what the kernel says of it. How much of it was the program's own the kernel guesses from the
+// few ticks of so short a life, which may all have met the other: only the sum is sure.
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	_, r := inputsOf(t, pythonConfig(t, `
@@ -139,9 +140,9 @@ fault, before = int(stat()[7]), time.thread_time() # the kernel's own: there is 
 process, use = time.process_time(), resource.getrusage(resource.RUSAGE_SELF)
 after, faults = time.thread_time(), int(stat()[7])
 total = use.ru_utime + use.ru_stime + 2e-6
-print(before <= process <= total <= after + 2e-6, fault <= use.ru_minflt <= faults, use.ru_maxrss > 1000, use.ru_utime > 0)
+print(before <= process <= total <= after + 2e-6, fault <= use.ru_minflt <= faults, use.ru_maxrss > 1000)
 `))
-	r.want(t, "True True True True\n")
+	r.want(t, "True True True\n")
 }
 
 // TestGoKeepsItsClock gives a Go program the wall time that is answered, and leaves it the monotonic clock.
