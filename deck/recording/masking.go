@@ -237,7 +237,8 @@ var agents = []agent{
 			{Name: "billing-hash", Pattern: `cch=([0-9a-f]{5});`},
 		}, shellMasks...),
 		ignore: []string{"POST api.anthropic.com/api/eval/*"}, // feature flags, asked for with an id of the device
-		logs:   []string{"~/.claude/projects/*/*.jsonl", "~/.claude/projects/*/*/*/*.jsonl", "~/.claude/.last-cleanup", "~/.cache/claude-cli-nodejs/*/mcp-logs-*/*.jsonl"},
+		logs: []string{"~/.claude/projects/*/*.jsonl", "~/.claude/projects/*/*/*/*.jsonl", "~/.cache/claude-cli-nodejs/*/mcp-logs-*/*.jsonl",
+			"~/.claude/.last-cleanup", "~/.claude/shell-snapshots"}, // it cleans up, unless it ends before
 	},
 	{
 		name: "copilot", programs: []string{"copilot"}, logs: []string{"~/.copilot/logs", "~/.copilot/session-state", "~/.cache/Microsoft/DeveloperTools/deviceid"},
