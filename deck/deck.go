@@ -120,8 +120,11 @@ type ReplayOptions struct {
 	// Patience is how much longer than while recording a replay waits for what does not come: an answer of a tool server by what its
 	// program does not say before it, keys by the screen that they were typed at. 0 is 2 s and 5 s.
 	Patience time.Duration
-	Keep     string // a directory that gets the work tree as the replay left it; must not exist or be empty
-	Out      string // a directory that gets the replay as a recording of its own; none when empty
+	// Limit is how long the program may take; one that takes longer is ended, and the verdict says so. 0 is as long as it likes, unless it waits
+	// for what a refused request ended: nothing happens for a minute, and for as long as the recorded run took.
+	Limit time.Duration
+	Keep  string // a directory that gets the work tree as the replay left it; must not exist or be empty
+	Out   string // a directory that gets the replay as a recording of its own; none when empty
 
 	// Starting is called once all is restored and read, before the program starts; nil is not.
 	Starting func()

@@ -32,6 +32,7 @@ import (
 type Verdict struct {
 	*fidelity.Report
 	Exit     recording.Exit `json:"-"` // of the replayed program
+	TimedOut bool           `json:"-"` // it took longer than its limit, and was ended
 	OpenLine bool           `json:"-"` // what it wrote to a terminal ended within a line
 }
 
@@ -162,7 +163,7 @@ func (r *replayer) run(ctx context.Context) (*Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &Verdict{Exit: e.exit, OpenLine: e.streams.shown.OpenLine()}
+	v := &Verdict{Exit: e.exit, TimedOut: e.overdue == overdueLimit, OpenLine: e.streams.shown.OpenLine()}
 	if v.Report, err = r.compare(nil); err != nil {
 		return nil, err
 	}
@@ -224,6 +225,12 @@ func (r *replayer) note(e *ended) {
 	if r.rec.Manifest.Axes[axisClock].On && !r.processes.replays() {
 		r.notGiven = append(r.notGiven, gapClock)
 	}
+	switch e.overdue {
+	case overdueLimit:
+		r.gaps = append(r.gaps, fmt.Sprintf("the program was not over after %v, and was ended", r.o.Limit))
+	case overdueStill: // that it is another run is known
+		r.notes = append(r.notes, "the program was ended: once a request was refused, nothing happened any more")
+	}
 	if e.signals > 0 && !r.fork.past() { // what came before the point is not touched by one that came later
 		r.gaps = append(r.gaps, "the replay was interrupted by a signal")
 	}
@@ -240,6 +247,9 @@ func (r *replayer) program() (*run, error) {
 		masks: append(masksFor(r.o.ConfigDir, r.played.env), filepath.Dir(r.scratch.Dir)),
 	}
 	p.masks = append(p.masks, r.trees.exclude...)
+	if r.fork == nil {
+		p.overdue = &overdue{limit: r.o.Limit, still: max(stillLeast, r.book.Took()), refused: r.s.tap.Refused, records: r.s.rec.Count}
+	}
 	r.fork.connect(p)
 	if m.TTY != nil && len(m.TTY.Keys) > 0 {
 		p.keys = bytes.NewReader(m.TTY.Keys)

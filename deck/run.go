@@ -59,6 +59,7 @@ type run struct {
 	spawns   *spawns   // what stands between the program and those that it talks with; nil for nothing
 	// processes gives time and randomness; nil leaves both to the kernel.
 	processes *processes
+	overdue   *overdue // of a replay
 	// before is done while the program's world is made, and has ended before the program starts; nil for nothing.
 	before func() error
 	// after looks at the work tree once the program has ended. nil for not at all.
@@ -72,6 +73,7 @@ type ended struct {
 	atMS     int64 // when that was, by the tape's time
 	streams  *streams
 	signals  int           // passed on to the program
+	overdue  overdueWhy    // why it was ended
 	stdin    *tape.Payload // known once recorded
 	gaps     []string      // what the jail could not cover on this system
 	unmasked []string      // streams that compare without masks; known once recorded
@@ -209,7 +211,9 @@ func (r *run) wait(w world, e *ended) error {
 		return err
 	}
 	endSignals, endJob := passSignals(w, r.signals, e.streams.con.signalled), r.keepJob(w, e.streams)
+	endWatch := r.overdue.watch(func() { _ = w.Signal(syscall.SIGKILL) }) // it may have ended
 	exit, err := w.Wait()
+	e.overdue = endWatch()
 	endJob()
 	e.exit, e.duration, e.signals = exitOf(exit), time.Since(begun), endSignals()
 	e.atMS = r.s.rec.MonotonicMS()

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/lane"
@@ -29,6 +30,7 @@ type Book struct {
 	wholes     map[Key][]*Recorded        // by what was asked, to the byte: requests that differ in their headers; not changed after NewBook
 	mixed      bool                       // a queue holds requests that may have unlike traits; not changed after NewBook
 	run        sidetraffic.Span           // when it was; not changed after NewBook
+	took       time.Duration              // until its last record; not changed after NewBook
 	order      *EndOrder                  // nil where none is kept; not changed once requests come
 	side       *side                      // nil where no side traffic is told from other; not changed once requests come
 	alike      bool                       // see AnswerAlike; not changed once requests come
@@ -67,6 +69,7 @@ func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Sto
 			return nil, err
 		}
 		b.run.Add(r.VirtualTimeMS)
+		b.took = max(b.took, time.Duration(r.MonotonicMS)*time.Millisecond)
 		b.keepProcess(r)
 		if rec := b.read(r); rec != nil && rec.Lane != Unmatched {
 			b.recorded = append(b.recorded, rec)
@@ -344,6 +347,9 @@ func (b *Book) Audit() (crossed int) {
 	}
 	return crossed
 }
+
+// Took is how long the recorded run had gone on when its last record was made.
+func (b *Book) Took() time.Duration { return b.took }
 
 // DeadHost reports whether the tape holds nothing but unanswered plain HTTP for a host, which stands as in a request's
 // URL: with its port where that is not the scheme's own. A request to such a host fails as it did then, by a reset before

@@ -169,6 +169,7 @@ func (o *Open) Refuse(reason string) *OwnAnswer {
 			return own
 		}
 	}
+	o.tap.refused.Store(true)
 	o.exchange.Lane = Unmatched
 	o.exchange.Error = o.tap.scrubber.String(reason)
 	return own

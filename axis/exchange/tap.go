@@ -57,6 +57,7 @@ type Tap struct {
 	opts       TapOptions
 	lanes      Lanes
 	arrivals   atomic.Uint64
+	refused    atomic.Bool
 	naming     sync.RWMutex // held over the scrubbing of a request, and to change how a secret reads
 	taking     sync.Mutex   // held over the arrival of a replayed request and its asking a Book
 }
@@ -76,6 +77,9 @@ func NewTap(rec *tape.Recorder, c Classifier, s *scrub.Scrubber, opts *TapOption
 
 // Ordinal takes the tape's next ordinal; 0 without a tape.
 func (t *Tap) Ordinal() uint64 { return t.rec.Ordinal() }
+
+// Refused reports whether a request got no answer for want of a recorded one.
+func (t *Tap) Refused() bool { return t.refused.Load() }
 
 // Err is what the recorder failed with; nil while it works. What is asked from then on is on no tape.
 func (t *Tap) Err() error { return t.rec.Err() }

@@ -26,6 +26,9 @@ import (
 	"github.com/tapedeck-dev/tapedeck/testbench/suite"
 )
 
+// endLimit is how long a replay whose program was ended for its time may take to compare what it did.
+const endLimit = 30 * time.Second
+
 // try tries one case: one result, or one a test of a script.
 func (o *Options) try(ctx context.Context, c *Case) []*Result {
 	begun := time.Now()
@@ -37,14 +40,17 @@ func (o *Options) try(ctx context.Context, c *Case) []*Result {
 	if rules != nil && rules.Timeout > 0 {
 		limit = rules.Timeout
 	}
-	whole := ctx
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	whole, room := ctx, limit
+	if c.Kind != Script {
+		room += endLimit
+	}
+	ctx, cancel := context.WithTimeout(ctx, room)
 	defer cancel()
 	if c.Kind == Script {
 		return o.script(ctx, c)
 	}
 	r := &Result{Case: *c, Name: c.Path}
-	rec, err := o.replay(ctx, r, dir, rules)
+	rec, err := o.replay(ctx, r, dir, rules, limit)
 	if err != nil {
 		r.Status, r.Why, r.Err = StatusOfError(err), err.Error(), err
 		if ctx.Err() != nil {
@@ -59,7 +65,7 @@ func (o *Options) try(ctx context.Context, c *Case) []*Result {
 }
 
 // replay opens and replays the recording of a case and says in r what came of it. rec is nil where it could not be opened.
-func (o *Options) replay(ctx context.Context, r *Result, dir string, rules *recording.TestRules) (rec *recording.Recording, err error) {
+func (o *Options) replay(ctx context.Context, r *Result, dir string, rules *recording.TestRules, limit time.Duration) (rec *recording.Recording, err error) {
 	rec, done, err := open(ctx, &r.Case)
 	if err != nil {
 		return nil, err
@@ -79,7 +85,7 @@ func (o *Options) replay(ctx context.Context, r *Result, dir string, rules *reco
 	if err != nil {
 		return rec, err
 	}
-	options.Stderr = &stderr
+	options.Stderr, options.Limit = &stderr, limit
 	v, err := deck.Replay(ctx, rec, options)
 	if err != nil {
 		r.Output = stderr.String()
@@ -89,6 +95,9 @@ func (o *Options) replay(ctx context.Context, r *Result, dir string, rules *reco
 		return rec, ctx.Err()
 	}
 	r.judge(v.Report, rules, cmp.Or(o.Now, time.Now()))
+	if v.TimedOut {
+		r.Status, r.Why, r.Output = Hangs, fmt.Sprintf("not over after %v", limit), stderr.String()
+	}
 	return rec, nil
 }
 
