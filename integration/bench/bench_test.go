@@ -5,6 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -126,6 +130,36 @@ func TestReport(t *testing.T) {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page lacks\n%s\nit is\n%s", want, &page)
 		}
+	}
+}
+
+// TestSomeRowsAgain: a run of some rows leaves the others on the page as they were, with the commit that they are of.
+func TestSomeRowsAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "page.md")
+	grows := &curve{X: "agents", Y: "ms", Lines: []curveLine{{Name: "run", At: []float64{1, 10}, Values: []float64{2, 20}}}}
+	again := func(value float64, chosen string) string {
+		before, err := readKept(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		groups := []group{{title: "Inventions", rows: []row{
+			{name: "x/one", what: "a", unit: "x", target: atMost(3), from: fixed{reading: reading{value: value, curve: grows}}},
+			{name: "x/two", what: "b", unit: "x", target: atMost(value), from: fixed{reading: reading{value: value, beside: "so"}}},
+		}}}
+		rep := &report{Machine: &machine{Commit: fmt.Sprintf("c%g", value), Date: "2026-01-02"}}
+		rep.measure(t.Context(), &env{log: io.Discard}, groups, regexp.MustCompile(chosen).MatchString, before)
+		if err := rep.write(path); err != nil {
+			t.Fatal(err)
+		}
+		return rep.markdown()
+	}
+	again(2, "")
+	if page := again(1, "x/one"); !strings.Contains(page, "| x/one | a | ≤ 3x | **1.00x** | met |\n"+
+		"| x/two | b | ≤ 1x | **2.00x** (so) at c2, 2026-01-02 | **missed** |\n") {
+		t.Errorf("the page is\n%s", page)
+	}
+	if page := again(4, "x/two"); !strings.Contains(page, "**1.00x** at c1, 2026-01-02") || !strings.Contains(page, "| 10 | 20.0 |") {
+		t.Errorf("the page is\n%s", page)
 	}
 }
 

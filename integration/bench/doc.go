@@ -21,7 +21,9 @@
 //
 // A target that was missed is marked and ends nothing, since machines are noisy; a row that failed fails the test.
 //
+// Beside the page its figures are kept as JSON, so that a run of some rows (-page with -rows) writes the whole page: the others stand
+// as they were measured, with the commit.
+//
 // Not goals: a history (benchstat has that), a verdict on other machines, figures without what they are held against.
-// Nothing is kept but the output: everything else lies in a temporary directory that is removed at the end. The file of -page
-// is replaced as a whole.
+// Everything else lies in a temporary directory that is removed at the end. The file of -page is replaced as a whole.
 package bench

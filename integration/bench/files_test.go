@@ -152,8 +152,8 @@ func TestSourceTreeIsTheSameAgain(t *testing.T) {
 func TestPeersHaveColumns(t *testing.T) {
 	ratio := 12.345
 	rep := &report{Machine: new(machine), Groups: []results{{Title: "Work", Peers: []string{"one", "two", "three"}, Rows: []*result{
-		{Name: "x/y", What: "a", Target: "≤ 1.5x", State: stateMet, Value: &ratio, Unit: "x", How: "so",
-			Peers: []peerReading{{Name: "one", Value: &ratio}, {Name: "two", Why: "a thing | or two"}}},
+		{Name: "x/y", What: "a", Target: "≤ 1.5x", Unit: "x", How: "so", outcome: outcome{State: stateMet, Value: &ratio,
+			Peers: []peerReading{{Name: "one", Value: &ratio}, {Name: "two", Why: "a thing | or two"}}}},
 	}}}}
 	want := `| row | what is measured | target | measured | one | two | three | |
 |---|---|---|---|---|---|---|---|

@@ -38,6 +38,9 @@ func machineOf(ctx context.Context, root string) *machine {
 	return m
 }
 
+// at says of what a figure is.
+func (m *machine) at() string { return m.Commit + ", " + m.Date }
+
 func (m *machine) line() string {
 	line := fmt.Sprintf("%s/%s, %d processors", m.OS, m.Arch, m.CPUs)
 	if m.CPU != "" {

@@ -28,7 +28,7 @@ var flags options
 
 func init() {
 	flag.StringVar(&flags.page, "page", "", "`file`, from the root of the checkout, that gets the table as Markdown")
-	flag.StringVar(&flags.rows, "rows", "", "measure the rows whose name matches this `regexp`; the others stand as not measured")
+	flag.StringVar(&flags.rows, "rows", "", "measure the rows whose name matches this `regexp`; the others stand as they were measured for the page before")
 	flag.StringVar(&flags.date, "date", "", "`date` of the run (default: that of the commit)")
 	flag.BoolVar(&flags.peers, "peers", false, "install the npm package "+aimockPackage+" and the agents into a temporary directory for the rows that need them")
 }
@@ -73,7 +73,13 @@ func measureAll(ctx context.Context, o *options, groups []group, stdout, stderr 
 	if o.date != "" {
 		rep.Machine.Date = o.date
 	}
-	rep.measure(ctx, e, groups, chosen)
+	var before kept
+	if o.page != "" && o.rows != "" {
+		if before, err = readKept(filepath.Join(e.root, o.page)); err != nil {
+			return err
+		}
+	}
+	rep.measure(ctx, e, groups, chosen, before)
 	if ctx.Err() != nil {
 		return errors.New("interrupted: nothing was written")
 	}

@@ -1,7 +1,10 @@
 package bench
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,7 +16,7 @@ func (rep *report) markdown() string {
 	b.WriteString("# Performance\n\n")
 	b.WriteString("What this project promises about time and memory, and what was measured. Written by `go test -v\n" +
 		"-timeout 5h ./integration/bench -run TestMeasure -page docs/reference/performance.md`; do not edit it. A figure is a ratio to a peer\n" +
-		"measured in the same run (\"1.2x\"), or stands beside its limit.\n\n")
+		"measured in the same run (\"1.2x\"), or stands beside its limit. A row that names a commit was measured at that one, on such a machine.\n\n")
 	if rep.Short {
 		b.WriteString("**A short run (`-short`): small sizes, few rounds. It shows that everything runs, not how fast.**\n\n")
 	}
@@ -24,7 +27,7 @@ func (rep *report) markdown() string {
 		fmt.Fprintf(&b, "\n## %s\n\n", g.Title)
 		b.WriteString(g.head())
 		for _, r := range g.Rows {
-			b.WriteString(r.line(g.Peers))
+			b.WriteString(r.line(g.Peers, m.at()))
 		}
 		b.WriteString("\nHow:\n\n")
 		if g.Note != "" {
@@ -59,7 +62,38 @@ func (rep *report) write(path string) error {
 			}
 		}
 	}
-	return os.WriteFile(path, []byte(rep.markdown()), 0o644)
+	all := make(kept)
+	for _, g := range rep.Groups {
+		for _, r := range g.Rows {
+			if r.At != "" {
+				all[r.Name] = &r.outcome
+			}
+		}
+	}
+	b, err := json.MarshalIndent(all, "", "\t")
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(figuresOf(path), append(b, '\n'), 0o644), os.WriteFile(path, []byte(rep.markdown()), 0o644))
+}
+
+// figuresOf is the file beside a page that has its figures, for a run that measures some of its rows.
+func figuresOf(page string) string { return strings.TrimSuffix(page, filepath.Ext(page)) + ".json" }
+
+// readKept reads the figures beside a page; none where there is none.
+func readKept(page string) (kept, error) {
+	b, err := os.ReadFile(figuresOf(page))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all kept
+	if err := json.Unmarshal(b, &all); err != nil {
+		return nil, fmt.Errorf("%s: %w", figuresOf(page), err)
+	}
+	return all, nil
 }
 
 // head is the head of a group's table.
@@ -68,8 +102,8 @@ func (rs *results) head() string {
 	return "| " + strings.TrimRight(strings.Join(columns, " | "), " ") + " |\n" + strings.Repeat("|---", len(columns)) + "|\n"
 }
 
-// line is a result as a line of a table that has these peers' columns.
-func (r *result) line(peers []string) string {
+// line is a result as a line of a table that has these peers' columns, in a page of a run at now.
+func (r *result) line(peers []string, now string) string {
 	mark := map[string]string{stateMet: "met", stateMissed: "**missed**", stateFailed: "**failed**"}[r.State]
 	measured := cell(r.measured())
 	if r.Value != nil {
@@ -77,6 +111,9 @@ func (r *result) line(peers []string) string {
 	}
 	if r.Beside != "" {
 		measured += " (" + cell(r.Beside) + ")"
+	}
+	if r.At != "" && r.At != now {
+		measured += " at " + r.At
 	}
 	for _, name := range peers {
 		measured += " | " + r.peer(name)

@@ -24,8 +24,8 @@ type results struct {
 	Rows  []*result
 }
 
-// measure measures the chosen rows one after the other. The others stand in the report too.
-func (rep *report) measure(ctx context.Context, e *env, groups []group, chosen func(string) bool) {
+// measure measures the chosen rows one after the other. The others stand in the report too, with what came of them before where that was kept.
+func (rep *report) measure(ctx context.Context, e *env, groups []group, chosen func(string) bool, before kept) {
 	left := 0
 	for _, g := range groups {
 		for _, r := range g.rows {
@@ -42,9 +42,10 @@ func (rep *report) measure(ctx context.Context, e *env, groups []group, chosen f
 				e.say("%3d left  %-24s ", left, r.name)
 				r.measure(ctx, e, res)
 				left--
+				res.At = rep.Machine.at()
 				e.say("%s (%s, %.0f s)\n", res.measured(), res.State, res.Seconds)
 			} else {
-				res.State, res.Why = stateNotMeasured, "not chosen"
+				r.keep(res, before[r.name])
 			}
 			rs.Rows = append(rs.Rows, res)
 		}
@@ -93,6 +94,18 @@ func (r *row) state(value float64) string {
 		return stateMet
 	}
 	return stateMissed
+}
+
+// keep takes what an earlier run found, held against today's target; nil for none.
+func (r *row) keep(res *result, before *outcome) {
+	res.State, res.Why = stateNotMeasured, "not chosen"
+	if before == nil {
+		return
+	}
+	res.outcome = *before
+	if res.Value != nil {
+		res.State = r.state(*res.Value)
+	}
 }
 
 // count returns how many rows are in a state.

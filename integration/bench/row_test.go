@@ -79,8 +79,8 @@ type reading struct {
 // A peerReading is what a peer makes of the same work, in a column of its own; Why says why it was not measured.
 type peerReading struct {
 	Name  string
-	Value *float64 // a ratio
-	Why   string
+	Value *float64 `json:",omitempty"` // a ratio
+	Why   string   `json:",omitempty"`
 }
 
 // cell is the reading as it stands in a table.
@@ -120,21 +120,30 @@ const (
 	stateNotMeasured = "not measured"
 )
 
-// A result is what came of a row.
+// A result is a row and what came of it.
 type result struct {
-	Name    string
-	What    string
-	Target  string
-	State   string
-	Value   *float64
-	Unit    string
-	Beside  string
-	Peers   []peerReading
-	Curve   *curve // nil for none
-	Why     string // it failed or was not measured
-	How     string
-	Seconds float64 // that measuring took
+	Name   string
+	What   string
+	Target string
+	Unit   string
+	How    string
+	outcome
 }
+
+// An outcome is what measuring a row found. It is kept beside the page for the runs that measure other rows.
+type outcome struct {
+	State   string
+	Value   *float64      `json:",omitempty"`
+	Beside  string        `json:",omitempty"`
+	Peers   []peerReading `json:",omitempty"`
+	Curve   *curve        `json:",omitempty"` // nil for none
+	Why     string        `json:",omitempty"` // it failed or was not measured
+	Seconds float64       `json:"-"`          // that measuring took
+	At      string        // the commit and its date
+}
+
+// kept are outcomes by the names of their rows.
+type kept map[string]*outcome
 
 // measured is the figure with its unit, as people read it.
 func (r *result) measured() string {
