@@ -16,7 +16,7 @@ func (rep *report) markdown() string {
 	b.WriteString("# Performance\n\n")
 	b.WriteString("What this project promises about time and memory, and what was measured. Written by `go test -v\n" +
 		"-timeout 5h ./integration/bench -run TestMeasure -page docs/reference/performance.md`; do not edit it. A figure is a ratio to a peer\n" +
-		"measured in the same run (\"1.2x\"), or stands beside its limit. A row that names a commit was measured at that one, on such a machine.\n\n")
+		"measured in the same run (\"1.2x\"), or stands beside its limit. A row that names a commit was measured at that one, on that machine.\n\n")
 	if rep.Short {
 		b.WriteString("**A short run (`-short`): small sizes, few rounds. It shows that everything runs, not how fast.**\n\n")
 	}
@@ -65,7 +65,7 @@ func (rep *report) write(path string) error {
 	all := make(kept)
 	for _, g := range rep.Groups {
 		for _, r := range g.Rows {
-			if r.At != "" {
+			if r.At != "" && r.State != stateFailed { // that is nothing to go on with
 				all[r.Name] = &r.outcome
 			}
 		}
