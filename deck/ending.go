@@ -223,7 +223,7 @@ func (i *processInputs) starter() *processInputs {
 
 // Ending implements jail.Source. The program itself ends when it likes. A process that SIGPIPE ended while recording may have had time to go on:
 // once nobody reads what it wrote, it ends by that again.
-func (i *processInputs) Ending(readers func() ([]jail.Source, bool)) func(ctx context.Context) syscall.Signal {
+func (i *processInputs) Ending(how jail.Exit, readers func() ([]jail.Source, bool)) func(ctx context.Context) syscall.Signal {
 	i.of.stamps.look(i, "ended")
 	parent := i.starter()
 	if parent == nil || i.id == programID {
@@ -234,6 +234,9 @@ func (i *processInputs) Ending(readers func() ([]jail.Source, bool)) func(ctx co
 		wait = i.of.ending(i.id)
 	}
 	seen := i.of.pids.seenBy(i)
+	if i.died == "" {
+		i.exits.Store(&how)
+	}
 	return func(ctx context.Context) syscall.Signal {
 		if len(seen) > 0 {
 			i.awaited.Store(true)

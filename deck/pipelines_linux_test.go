@@ -3,6 +3,8 @@ package deck_test
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -33,4 +35,25 @@ func TestPipelinesBreakAsTheyDid(t *testing.T) {
 			b.green(v)
 		})
 	}
+}
+
+// TestKilledWhileHeld: who loses patience with a child that is held up at its end, since its order is that of then, kills one that had done
+// all that it does: it has ended as it was about to.
+func TestKilledWhileHeld(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.upstream("slow.example", func(w http.ResponseWriter, _ *http.Request) { // a replay does not wait
+		time.Sleep(400 * time.Millisecond)
+		fmt.Fprint(w, "answer")
+	})
+	late := filepath.Join(t.TempDir(), "late")
+	const script = `sh -c '%s=get %s http://slow.example/ >/dev/null; exit 7' & held=$!
+sh -c '[ ! -e %s ] || { n=0; while [ $n -lt 300000 ]; do n=$((n+1)); done; kill $0; }' $held
+wait`
+	res, out := b.sh(fmt.Sprintf(script, programVar, ownProgram(t), late))
+	if err := os.WriteFile(late, nil, 0o600); err != nil {
+		t.Fatal(out, err)
+	}
+	v, _ := b.replay(res.Recording, nil)
+	b.green(v)
 }

@@ -216,8 +216,9 @@ type processInputs struct {
 	gone       chan struct{} // closed once it has ended
 	awaited    atomic.Bool   // it is about to end, once those have found it that did
 	ports      jail.Filler
-	tookMS     int64  // of the recorded process
-	died       string // likewise: the signal that ended it
+	tookMS     int64                     // of the recorded process
+	died       string                    // likewise: the signal that ended it
+	exits      atomic.Pointer[jail.Exit] // how it was about to end; nil where it was not, or a signal ended the recorded one
 }
 
 func (i *processInputs) Opened() jail.Filler {
@@ -510,6 +511,9 @@ func (p *processes) asRecorded(in *processInputs) *tape.ProcessSpawn {
 // Ended implements jail.Inputs: it puts the end of a process on the tape. The program's is the run's.
 func (p *processes) Ended(s jail.Source, e jail.Ended) {
 	in := s.(*processInputs)
+	if exits := in.exits.Load(); exits != nil && e.Known { // whoever lost patience killed what was held up at its end, which had done all that it does
+		e.Exit = *exits
+	}
 	close(in.gone)
 	if p.over != nil {
 		p.over(in.id)

@@ -48,7 +48,7 @@ func (s toldSource) Waking() func(context.Context)                 { return nil 
 func (s toldSource) Finding(int) func(context.Context)             { return nil }
 func (s toldSource) Sleeping() func(context.Context) func()        { return nil }
 
-func (s toldSource) Ending(func() ([]Source, bool)) func(context.Context) syscall.Signal {
+func (s toldSource) Ending(Exit, func() ([]Source, bool)) func(context.Context) syscall.Signal {
 	s.told.mu.Lock()
 	defer s.told.mu.Unlock()
 	s.told.ends++

@@ -61,7 +61,7 @@ func (s *stillSource) Sleeping() func(context.Context) func()        { return ni
 
 func (s *stillSource) Wrote(_ string, _, at, _ int64) int64 { return at }
 
-func (s *stillSource) Ending(func() ([]Source, bool)) func(context.Context) syscall.Signal {
+func (s *stillSource) Ending(Exit, func() ([]Source, bool)) func(context.Context) syscall.Signal {
 	if s.until == nil {
 		return nil
 	}

@@ -119,7 +119,7 @@ func (in *Answerer) leave(c *notify.Call) {
 	}
 	var wait func(context.Context) syscall.Signal
 	if c.Nr == unix.SYS_EXIT_GROUP {
-		wait = p.Source.Ending(func() ([]process.Source, bool) { return in.readers(p) })
+		wait = p.Source.Ending(process.Exit{Code: int(c.Args[0] & 0xff)}, func() ([]process.Source, bool) { return in.readers(p) })
 	}
 	leaves := p.Source.Leaving(func() []process.Source { return in.feeders(p.Process) })
 	if wait == nil && leaves == nil {

@@ -72,10 +72,10 @@ type Source interface {
 	// goroutine of its own when that has come, and the thread wakes when that returns, which it does once ctx is done; woken is called when it
 	// has. Nil has it sleep in the kernel.
 	Sleeping() (wait func(ctx context.Context) (woken func()))
-	// Ending is told of a process that is about to end by itself, before anybody learns of it, and may ask who reads what it writes: whether it
+	// Ending is told of a process that is about to end by itself, and how, before anybody learns of it, and may ask who reads what it writes: whether it
 	// writes to a pipe, and who has that as input. What it returns is called by a goroutine of its own, and the process ends when that returns,
 	// which it does once ctx is done: by the signal, where there is one. Nil lets it end at once.
-	Ending(readers func() (all []Source, piped bool)) (wait func(ctx context.Context) syscall.Signal)
+	Ending(how Exit, readers func() (all []Source, piped bool)) (wait func(ctx context.Context) syscall.Signal)
 	// Leaving is told of a process that is about to leave its standard input, before it ends too, and may ask who feeds it: who has the
 	// pipe that it alone reads from as output. Ending's words hold for what it returns.
 	Leaving(feeders func() []Source) (wait func(ctx context.Context))
