@@ -1,6 +1,10 @@
-package plainyaml
+package plainyaml_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/tapedeck-dev/tapedeck/internal/plainyaml"
+)
 
 // TestWrongKind: a value of another kind is said in plain words, with its line.
 func TestWrongKind(t *testing.T) {
@@ -19,7 +23,7 @@ func TestWrongKind(t *testing.T) {
 		"count: many": "line 1: want a number, not a text: \"count: many\"",
 		"lists: [a]":  "line 1: unknown key lists: did you mean list?",
 	} {
-		if err := Decode([]byte(text), 1000, &v); err == nil || err.Error() != want {
+		if err := plainyaml.Decode([]byte(text), 1000, &v); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
