@@ -271,7 +271,7 @@ func mcpServing() {
 		}
 	}()
 	<-stop
-	_ = cmd.Process.Signal(os.Interrupt)
+	_ = cmd.Process.Signal(syscall.SIGTERM) // a shell without job control has it ignore interrupts
 	_ = cmd.Wait()
 	fmt.Fprintln(os.Stderr, "served:", cmd.ProcessState)
 }
