@@ -24,7 +24,7 @@ func (b *bench) script(argv ...string) *recording.Recording {
 	}
 	argv[0] = path
 	res, err := deck.Record(context.Background(), &deck.RecordOptions{
-		Argv: argv, Env: b.env, Dir: b.dir, Tree: b.dir, ConfigDir: b.config, Upstreams: b.hosts,
+		Argv: argv, Env: b.env, Dir: b.dir, Tree: b.dir, ConfigDir: b.config, Upstreams: b.hosts, Isolated: b.isolated,
 		Streams: deck.Streams{Stdout: new(bytes.Buffer), Stderr: new(bytes.Buffer)},
 	})
 	if err != nil {

@@ -87,6 +87,7 @@ type bench struct {
 	hosts  map[string]string
 
 	unsealed bool     // what is recorded is left unsealed, for a test that edits it
+	isolated bool     // scripts are recorded so
 	realTime bool     // time and randomness are not recorded
 	through  []string // what starts the programs; nothing for themselves
 }

@@ -43,6 +43,7 @@ const maxHold = 30 * time.Second
 // machine that has much to do takes longer for each. That ends maxHold after the end would have been then. A wait in vain ends all others, and so does a call that nothing answers: the program is another one from there on.
 type EndOrder struct {
 	answers   map[*Recorded]*order       // not changed, as all of it
+	abreast   map[*Recorded]*Recorded    // of what a process asked for at once, where models alone have no order: what ended before it
 	processes map[uint64]*order          // by spawn_id
 	wakes     map[moment]happening       // of each waking of a thread what its process got just before
 	prior     map[*Recorded]*Recorded    // of each answer the one before it in its conversation
@@ -218,7 +219,7 @@ func (o *EndOrder) await(ctx context.Context, rec *Recorded, paced bool, held fu
 	if o == nil {
 		return nil
 	}
-	e := &ending{order: o.answers[rec], who: nameOf(rec), since: time.Now(), begunMS: rec.begun(), endedMS: rec.endedMS, paced: paced}
+	e := &ending{order: cmp.Or(o.answers[rec], new(order)), abreast: o.abreast[rec], who: nameOf(rec), since: time.Now(), begunMS: rec.begun(), endedMS: rec.endedMS, paced: paced}
 	e.due = e.since.Add(time.Duration(e.endedMS-e.begunMS) * time.Millisecond)
 	all := o.conditions(e)
 	ofOthers := slices.DeleteFunc(slices.Clone(all), func(c lane.Condition[moment]) bool { return c.What.rec == nil })
@@ -244,6 +245,7 @@ func (o *EndOrder) ending(id uint64) []lane.Condition[moment] {
 // An ending is one end that is held up.
 type ending struct {
 	*order
+	abreast          *Recorded // what has no other order than to end before it; nil for none
 	who              string
 	since            time.Time // when it was first held up
 	due              time.Time // when it would have been at the pace of then, or since
@@ -277,6 +279,14 @@ func (o *EndOrder) conditions(e *ending) (all []lane.Condition[moment]) {
 			}
 		}
 		add(c, took, "after "+nameOf(first)+", which did not come to its end")
+	}
+	if first := e.abreast; first != nil {
+		if _, stray := o.strays.Load(first.asker()); !stray {
+			all = append(all, lane.Condition[moment]{
+				What: moment{kind: momentOver, rec: first}, Since: e.since, For: slack, Stretch: e.due.Add(maxHold),
+				Excused: true, Late: func() { o.strays.Store(first.asker(), true) },
+			})
+		}
 	}
 	if y := e.pace; y != nil {
 		all = append(all, lane.Condition[moment]{What: moment{kind: momentOver, rec: y}, React: lane.Between(y.endedMS, e.endedMS)})
@@ -365,12 +375,12 @@ func reactionTo(gapMS int64, paced bool) time.Duration {
 func takersOf(recorded []*Recorded, wanted func(*Recorded) bool) (all []*Recorded, callers map[string]*taker) {
 	callers = make(map[string]*taker)
 	for _, rec := range recorded {
-		if x := rec.Exchange; rec.Key.Socket || rec.Key.Stream || rec.held || x.Status == 0 || x.Error != "" || rec.g == 0 || rec.endedMS <= 0 || !wanted(rec) {
+		if !rec.ends() || !wanted(rec) {
 			continue
 		}
 		all = append(all, rec)
 		if rec.caller = rec.Lane; rec.Key.Kind != LLM {
-			rec.caller = fmt.Sprint("by:", rec.opener(), " ", sidetraffic.RouteOf(rec.Exchange.Method, rec.Exchange.URL))
+			rec.caller = rec.asker()
 		}
 		l := callers[rec.caller]
 		if l == nil {
@@ -381,6 +391,46 @@ func takersOf(recorded []*Recorded, wanted func(*Recorded) bool) (all []*Recorde
 	}
 	leaveCrowded(callers)
 	return slices.DeleteFunc(all, func(rec *Recorded) bool { return callers[rec.caller] == nil }), callers
+}
+
+// ends reports whether an exchange came to an end that has a place.
+func (r *Recorded) ends() bool {
+	return !r.Key.Socket && !r.Key.Stream && !r.held && r.Exchange.Status != 0 && r.Exchange.Error == "" && r.g != 0 && r.endedMS > 0
+}
+
+// asker is who asks one place for something.
+func (r *Recorded) asker() string {
+	return fmt.Sprint("by:", r.opener(), " ", sidetraffic.RouteOf(r.Exchange.Method, r.Exchange.URL))
+}
+
+// abreast finds of the exchanges that a process or thread had under way together, one of plain HTTP among two that followed each other, which ended
+// before which: a program asks for several things at once, and gets them in an order. One that was asked for much later may have been by a timer.
+// Those in order have one, as equal ones have.
+func abreast(recorded, order []*Recorded) map[*Recorded]*Recorded {
+	ordered, by := make(map[*Recorded]bool), make(map[uint64][]*Recorded)
+	for _, rec := range order {
+		ordered[rec] = true
+	}
+	for _, rec := range recorded {
+		if rec.ends() && rec.opener() != 0 && (rec.Key.Kind == LLM || !ordered[rec] && rec.equals == nil) {
+			by[rec.opener()] = append(by[rec.opener()], rec)
+		}
+	}
+	before := make(map[*Recorded]*Recorded)
+	for _, all := range by {
+		slices.SortFunc(all, func(x, y *Recorded) int { return cmp.Compare(x.passed(), y.passed()) })
+		for i, rec := range all {
+			for j := i - 1; j >= max(i-maxBeside, 0) && rec.came() < all[j].passed(); j-- {
+				if all[j].begun()-rec.begun() < soon.Milliseconds() {
+					if rec.Key.Kind != LLM || all[j].Key.Kind != LLM {
+						before[rec] = all[j]
+					}
+					break
+				}
+			}
+		}
+	}
+	return before
 }
 
 // spansOf are those of callers.
@@ -398,11 +448,12 @@ func newEndOrder(recorded []*Recorded, processes []recordedProcess, told map[uin
 	if mostAtOnce(spansOf(callers)) > maxBeside {
 		all, callers = takersOf(recorded, func(rec *Recorded) bool { return rec.Key.Kind == LLM })
 	}
-	if len(callers)+len(processes) < 2 && !sleeps || mostAtOnce(spansOf(callers)) > maxBeside {
+	together := abreast(recorded, all)
+	if len(callers)+len(processes) < 2 && !sleeps && len(together) == 0 || mostAtOnce(spansOf(callers)) > maxBeside {
 		return nil
 	}
 	o := &EndOrder{
-		answers: make(map[*Recorded]*order), processes: make(map[uint64]*order),
+		answers: make(map[*Recorded]*order), abreast: together, processes: make(map[uint64]*order),
 		wakes: make(map[moment]happening), vain: make(map[uint64]int),
 		prior: make(map[*Recorded]*Recorded), ends: make(map[uint64]recordedProcess), gate: lane.NewGate[moment](slack, nil),
 	}
@@ -431,6 +482,9 @@ func newEndOrder(recorded []*Recorded, processes []recordedProcess, told map[uin
 	slices.SortFunc(processes, func(x, y recordedProcess) int { return cmp.Compare(x.g, y.g) })
 	for _, p := range processes {
 		o.placeProcess(all, p, above, latest)
+	}
+	for rec, before := range o.abreast {
+		rec.order, before.order = o, o
 	}
 	return o
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -44,12 +45,19 @@ func conversationsOpened(t testing.TB, opened map[int]int64, turns ...turn) (*ex
 				Method: "POST", URL: "https://h/a", Lane: x.lane, Arrival: uint64(i + 1), Status: 200, RequestDigest: cas.Sum([]byte{byte(i)}),
 				Response: inline("0123"), Stream: []tape.Chunk{{TMS: x.ended - x.begun, Length: 4, G: at(x.ended)}},
 			}, Extra: slices.Concat(tape.NumberField(tape.PlaceKey, at(come)+1), tape.NumberField(tape.OpenerKey, 1))}
-			keys[i] = exchange.KeyOf(k, classifier{})
+			var kind tape.Kind = k
+			if strings.HasPrefix(x.lane, "http:") {
+				h := &tape.HTTPExchange{Exchange: k.Exchange, Extra: k.Extra}
+				h.Method, h.URL = "GET", fmt.Sprintf("https://h/things/%d", i)
+				kind, keys[i] = h, exchange.KeyOf(h, classifier{})
+			} else {
+				keys[i] = exchange.KeyOf(k, classifier{})
+			}
 			if x.process != 0 { // which ended a moment before
 				p := &tape.ProcessSpawn{SpawnID: x.process, ParentSpawnID: 1, DurationMS: 2500, Extra: tape.NumberField(tape.PlaceKey, at(x.ended-2550))}
 				yield(&tape.Record{Seq: uint64(i), G: at(x.ended - 50), MonotonicMS: x.ended - 50, Kind: p}, nil)
 			}
-			yield(&tape.Record{Seq: uint64(i), G: at(x.ended) + uint64(i) + 1, MonotonicMS: x.ended, VirtualTimeMS: morning + x.ended, Kind: k}, nil)
+			yield(&tape.Record{Seq: uint64(i), G: at(x.ended) + uint64(i) + 1, MonotonicMS: x.ended, VirtualTimeMS: morning + x.ended, Kind: kind}, nil)
 		}
 	}, classifier{}, nil)
 	if err != nil {
@@ -441,6 +449,48 @@ func TestKeepOrderBeside(t *testing.T) {
 				}
 				if _, end, err := give(t.Context(), t, b, keys[0]); end != tt.want || err != nil || len(b.Order().Lost()) != tt.lost {
 					t.Errorf("held for %v, want %v; %v, lost %q", end, tt.want, err, b.Order().Lost())
+				}
+			})
+		})
+	}
+}
+
+// TestAskedForAtOnce: what a program whose timers are its own asked for at once ends in the recorded order, a model's answer among it too. What came
+// much later, or never, is waited for once at most.
+func TestAskedForAtOnce(t *testing.T) {
+	fan := []turn{{"http:h", 100, 300, 0}, {"http:h", 101, 310, 0}, {"http:h", 99, 320, 0}, {"http:h", 102, 330, 0}, {"http:h", 98, 340, 0}}
+	for name, tt := range map[string]struct {
+		turns []turn
+		asked []time.Duration // below 0 never
+		want  []time.Duration
+	}{
+		"as they ended":              {fan, []time.Duration{40 * ms, 30 * ms, 20 * ms, 10 * ms, 0}, []time.Duration{40 * ms, 40 * ms, 40 * ms, 40 * ms, 40 * ms}},
+		"a model before it":          {[]turn{{"llm:a", 101, 300, 0}, {"http:h", 100, 310, 0}}, []time.Duration{50 * ms, 0}, []time.Duration{50 * ms, 50 * ms}},
+		"a model behind it":          {[]turn{{"http:h", 101, 300, 0}, {"llm:a", 100, 310, 0}}, []time.Duration{50 * ms, 0}, []time.Duration{50 * ms, 50 * ms}},
+		"one that never comes":       {fan[:3], []time.Duration{-1, 0, 3 * time.Second}, []time.Duration{-1, 2 * time.Second, 3 * time.Second}},
+		"one that a timer asked for": {[]turn{{"http:h", 1000, 1100, 0}, {"http:h", 100, 1200, 0}}, []time.Duration{900 * ms, 0}, []time.Duration{900 * ms, 0}},
+		"one after another":          {[]turn{{"http:h", 100, 200, 0}, {"http:h", 201, 300, 0}}, []time.Duration{50 * ms, 0}, []time.Duration{50 * ms, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b, keys := conversations(t, tt.turns...)
+				got := make([]time.Duration, len(keys))
+				var answered sync.WaitGroup
+				for i, at := range tt.asked {
+					if got[i] = at; at < 0 {
+						continue
+					}
+					answered.Go(func() {
+						time.Sleep(at)
+						_, end, err := give(t.Context(), t, b, keys[i])
+						if got[i] += end; err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				answered.Wait()
+				if lost := b.Order().Lost(); !slices.Equal(got, tt.want) || len(lost) != 0 {
+					t.Errorf("answers came at %v, want %v; lost %q", got, tt.want, lost)
 				}
 			})
 		})

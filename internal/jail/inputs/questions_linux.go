@@ -79,9 +79,7 @@ func Rules(ticks, shifted bool) []filter.Rule {
 			rules = append(rules, filter.Rule{Nr: uint32(q.nr), When: q.when, Then: filter.Notify, Else: filter.Allow})
 		}
 	}
-	if shifted {
-		rules = append(rules, libraries())
-	}
+	rules = append(rules, libraries())
 	rules = append(rules, filter.Each(filter.Notify, unix.SYS_BIND, unix.SYS_EXIT_GROUP, unix.SYS_SET_ROBUST_LIST)...)
 	rules = append(rules, filter.Rule{Nr: unix.SYS_CLOSE, When: is(0, 0), Then: filter.Notify, Else: filter.Allow})
 	rules = append(rules, filter.Rule{Nr: unix.SYS_SENDTO, When: [][]filter.Condition{{filter.Equal(2, 1), filter.Equal(4, 0)}}, Then: filter.Notify, Else: filter.Allow}) // a byte, to nobody by name
