@@ -46,7 +46,7 @@
 //
 // Ordering: by position, divergences stand in the order of the tapes, in PhaseAware those of the program first. By lane
 // they stand in the order in which the replay came to them, so that a cause stands before what follows from it; what the
-// replay never did stands where its lane had come to, and not before the first refused request.
+// replay never did stands where its lane had come to, and not before the first refused request unless its thread had gone on by then.
 //
 // Explaining: bodies that differ are compared by structure (DiffJSON). A divergence follows from an earlier one, or from an
 // input of the runs, where its new text stands there on the replay and did not as recorded; a common word by itself shows

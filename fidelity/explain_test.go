@@ -293,20 +293,22 @@ func TestExplainParts(t *testing.T) {
 // TestFirstIsWhatWasLeftOut: a request that was never asked for is the first divergence where the replay asked for what its thread had
 // asked for next, and only then for what nothing answered.
 func TestFirstIsWhatWasLeftOut(t *testing.T) {
-	asked := func(by, n uint64) *tape.HTTPExchange {
-		k := get(fmt.Sprintf("http://h/%d", n), n, 200)
+	asked := func(host string, by, n uint64) *tape.HTTPExchange {
+		k := get(fmt.Sprintf("http://%s/%d", host, n), n, 200)
 		k.Extra = append(tape.NumberField(tape.PlaceKey, n), tape.NumberField(tape.OpenerKey, by)...)
 		return k
 	}
 	fresh := get("http://g/new", 3, 400)
 	fresh.Lane, fresh.Error = laneUnmatched, "not on the tape"
 	for by, first := range map[uint64]Category{1: MissingInReplay, 2: MissingInRecorded} {
-		r, err := CompareLanes(Semantic, tapeOf(asked(1, 1), asked(by, 2), asked(1, 3)), tapeOf(asked(1, 1), asked(1, 3), fresh), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := r.Divergences[0]; len(r.Divergences) != 2 || got.Category != first || got.Follows != "" {
-			t.Errorf("by %d: %v", by, r.Divergences)
+		for _, other := range []string{"h", "i"} { // of another host
+			r, err := CompareLanes(Semantic, tapeOf(asked("h", 1, 1), asked(other, by, 2), asked("h", 1, 3)), tapeOf(asked("h", 1, 1), asked("h", 1, 3), fresh), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := r.Divergences[0]; len(r.Divergences) != 2 || got.Category != first || got.Follows != "" {
+				t.Errorf("of %s by %d: %v", other, by, r.Divergences)
+			}
 		}
 	}
 }

@@ -185,6 +185,7 @@ func compareAll(mode Mode, recorded, replay Records, o *LaneOptions, pairing boo
 	files.compare()
 	files.compareLong()
 	c.order.compare()
+	c.order.passed()
 	compareScreens(base)
 	return c, nil
 }
@@ -216,24 +217,12 @@ func (c *laneCompare) lane(p lanePair) {
 		c.order.callOrder(p.name, pairs, moved)
 	}
 	at := 0
-	behind := len(c.found)
 	for _, pr := range pairs {
 		if pr.b != nil {
 			at = pr.b.at
 		}
-		for ; pr.a != nil && pr.b != nil && behind < len(c.found); behind++ {
-			if p := &c.found[behind]; p.rank == 1 && thenAsked(p.rec, pr.a.rec) {
-				p.next = at
-			}
-		}
 		c.pair(p.name, pr, at)
 	}
-}
-
-// thenAsked reports whether one thread, or process, made the request y once x had ended.
-func thenAsked(x, y *tape.Record) bool {
-	by := numberOf(x, tape.OpenerKey)
-	return by != 0 && by == numberOf(y, tape.OpenerKey) && endedAt(x) < begunAt(y)
 }
 
 // pair compares two records of a lane, or reports the one that is alone. at is where the replay had come to.

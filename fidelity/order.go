@@ -93,6 +93,41 @@ func (c *ordering) compare() {
 	}
 }
 
+// passed finds of each request that the replay never made what it made of those that the same thread, or process, had asked for once that had ended,
+// in whichever conversation: it had come past it by then.
+func (c *ordering) passed() {
+	after := make(map[origin][]pair) // as they came; each with the first of those behind it that the replay made
+	for i := range c.found {
+		p := &c.found[i]
+		by := origin{id: openerOf(p)}
+		if by.id == 0 {
+			continue
+		}
+		all, ok := after[by]
+		if !ok {
+			all = inOrder(c.pairs[by], func(p pair) *tape.Record { return p.a.rec })
+			for i := len(all) - 2; i >= 0; i-- {
+				if all[i+1].b.at < all[i].b.at {
+					all[i].b = all[i+1].b
+				}
+			}
+			after[by] = all
+		}
+		at, _ := slices.BinarySearchFunc(all, endedAt(p.rec)+1, func(p pair, at uint64) int { return cmp.Compare(begunAt(p.a.rec), at) })
+		if at < len(all) {
+			p.next = all[at].b.at
+		}
+	}
+}
+
+// openerOf is who had asked for what the replay never did; 0 where that is not known, or for another divergence.
+func openerOf(p *placed) uint64 {
+	if p.rank != 1 {
+		return 0
+	}
+	return numberOf(p.rec, tape.OpenerKey)
+}
+
 // displaced gives each request, or process, after one that came before it and had followed it: the last such one, and the last of another host.
 func displaced(was, now []pair) iter.Seq2[pair, pair] {
 	rank := make(map[pair]int, len(was))
