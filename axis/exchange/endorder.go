@@ -34,7 +34,8 @@ const maxHold = 30 * time.Second
 // program may act on it. A process that went on, and ended before the next call, is about to end by then, or has had its time.
 //
 // A lane that has more calls at once than a program sends to take the first answer is no conversation: which of its callers acted on which
-// answer nothing tells. It has no part in all this, nor have others of its opening.
+// answer nothing tells. It has no part in all this, nor have others of its opening. Nor has plain HTTP of a runtime whose timers may start it. But
+// what one process or thread asked for at once has an order all the same (abreast).
 //
 // A process ends once the answers that had ended before it are given, the requests have come that had, and the children of its
 // parent that had ended have ended, whichever of its threads, and of its forks that executed nothing, had started them.
