@@ -266,6 +266,7 @@ func (b *Book) hand(rec *Recorded, asked *Traits) {
 		c.gate.Happened(moment{kind: momentGiven, n: c.given.Add(1)})
 	}
 	rec.order.happened(moment{kind: momentAsked, rec: rec})
+	rec.order.happened(moment{kind: momentHere, rec: rec})
 	b.log = append(b.log, service{rec.Key, rec.Seq})
 }
 

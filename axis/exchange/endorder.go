@@ -25,6 +25,9 @@ const maxHeadStart = 20 * time.Second
 // until it comes does something every second for ever.
 const maxHold = 30 * time.Second
 
+// atOnce is how long what a program asks for at once takes to come.
+const atOnce = 50 * time.Millisecond
+
 // An EndOrder keeps the order in which a program got what it waited for: the ends of answers, those of processes, and that a thread wakes which has slept. What it makes of
 // two sub-agents, or of a command in the background, depends on which was done first.
 //
@@ -281,13 +284,11 @@ func (o *EndOrder) conditions(e *ending) (all []lane.Condition[moment]) {
 		}
 		add(c, took, "after "+nameOf(first)+", which did not come to its end")
 	}
-	if first := e.abreast; first != nil {
-		if _, stray := o.strays.Load(first.asker()); !stray {
-			all = append(all, lane.Condition[moment]{
-				What: moment{kind: momentOver, rec: first}, Since: e.since, For: slack, Stretch: e.due.Add(maxHold),
-				Excused: true, Late: func() { o.strays.Store(first.asker(), true) },
+	if first := e.abreast; first != nil { // which a timer may ask for, later now or never
+		all = append(all, lane.Condition[moment]{What: moment{kind: momentHere, rec: first}, Since: e.since, For: atOnce, Excused: true},
+			lane.Condition[moment]{
+				What: moment{kind: momentOver, rec: first}, From: moment{kind: momentAsked, rec: first}, For: slack, Stretch: e.due.Add(maxHold), Excused: true,
 			})
-		}
 	}
 	if y := e.pace; y != nil {
 		all = append(all, lane.Condition[moment]{What: moment{kind: momentOver, rec: y}, React: lane.Between(y.endedMS, e.endedMS)})
@@ -353,6 +354,7 @@ type momentKind uint8
 
 const (
 	momentAsked momentKind = iota // a request came
+	momentHere                    // it came, or was waited for in vain
 	momentOver                    // its answer was given
 	momentGiven                   // so many equal requests came
 	momentBegan                   // a process began
@@ -405,8 +407,7 @@ func (r *Recorded) asker() string {
 }
 
 // abreast finds of the exchanges that a process or thread had under way together, one of plain HTTP among two that followed each other, which ended
-// before which: a program asks for several things at once, and gets them in an order. One that was asked for much later may have been by a timer.
-// Those in order have one, as equal ones have.
+// before which: a program asks for several things at once, and gets them in an order. Those in order have one, as equal ones have.
 func abreast(recorded, order []*Recorded) map[*Recorded]*Recorded {
 	ordered, by := make(map[*Recorded]bool), make(map[uint64][]*Recorded)
 	for _, rec := range order {
@@ -420,14 +421,9 @@ func abreast(recorded, order []*Recorded) map[*Recorded]*Recorded {
 	before := make(map[*Recorded]*Recorded)
 	for _, all := range by {
 		slices.SortFunc(all, func(x, y *Recorded) int { return cmp.Compare(x.passed(), y.passed()) })
-		for i, rec := range all {
-			for j := i - 1; j >= max(i-maxBeside, 0) && rec.came() < all[j].passed(); j-- {
-				if all[j].begun()-rec.begun() < soon.Milliseconds() {
-					if rec.Key.Kind != LLM || all[j].Key.Kind != LLM {
-						before[rec] = all[j]
-					}
-					break
-				}
+		for i, rec := range all[min(1, len(all)):] {
+			if prior := all[i]; rec.came() < prior.passed() && (rec.Key.Kind != LLM || prior.Key.Kind != LLM) {
+				before[rec] = prior
 			}
 		}
 	}

@@ -456,7 +456,7 @@ func TestKeepOrderBeside(t *testing.T) {
 }
 
 // TestAskedForAtOnce: what a program whose timers are its own asked for at once ends in the recorded order, a model's answer among it too. What came
-// much later, or never, is waited for once at most.
+// later, or never, is not waited for.
 func TestAskedForAtOnce(t *testing.T) {
 	fan := []turn{{"http:h", 100, 300, 0}, {"http:h", 101, 310, 0}, {"http:h", 99, 320, 0}, {"http:h", 102, 330, 0}, {"http:h", 98, 340, 0}}
 	for name, tt := range map[string]struct {
@@ -465,10 +465,10 @@ func TestAskedForAtOnce(t *testing.T) {
 		want  []time.Duration
 	}{
 		"as they ended":              {fan, []time.Duration{40 * ms, 30 * ms, 20 * ms, 10 * ms, 0}, []time.Duration{40 * ms, 40 * ms, 40 * ms, 40 * ms, 40 * ms}},
-		"a model before it":          {[]turn{{"llm:a", 101, 300, 0}, {"http:h", 100, 310, 0}}, []time.Duration{50 * ms, 0}, []time.Duration{50 * ms, 50 * ms}},
-		"a model behind it":          {[]turn{{"http:h", 101, 300, 0}, {"llm:a", 100, 310, 0}}, []time.Duration{50 * ms, 0}, []time.Duration{50 * ms, 50 * ms}},
-		"one that never comes":       {fan[:3], []time.Duration{-1, 0, 3 * time.Second}, []time.Duration{-1, 2 * time.Second, 3 * time.Second}},
-		"one that a timer asked for": {[]turn{{"http:h", 1000, 1100, 0}, {"http:h", 100, 1200, 0}}, []time.Duration{900 * ms, 0}, []time.Duration{900 * ms, 0}},
+		"a model before it":          {[]turn{{"llm:a", 101, 300, 0}, {"http:h", 100, 310, 0}}, []time.Duration{40 * ms, 0}, []time.Duration{40 * ms, 40 * ms}},
+		"a model behind it":          {[]turn{{"http:h", 101, 300, 0}, {"llm:a", 100, 310, 0}}, []time.Duration{40 * ms, 0}, []time.Duration{40 * ms, 40 * ms}},
+		"one that never comes":       {fan[:3], []time.Duration{-1, 0, time.Second}, []time.Duration{-1, 50 * ms, time.Second}},
+		"one that a timer asked for": {[]turn{{"http:h", 1000, 1100, 0}, {"http:h", 100, 1200, 0}}, []time.Duration{900 * ms, 0}, []time.Duration{900 * ms, 50 * ms}},
 		"one after another":          {[]turn{{"http:h", 100, 200, 0}, {"http:h", 201, 300, 0}}, []time.Duration{50 * ms, 0}, []time.Duration{50 * ms, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
