@@ -298,11 +298,13 @@ func TestFirstIsWhatWasLeftOut(t *testing.T) {
 		k.Extra = append(tape.NumberField(tape.PlaceKey, n), tape.NumberField(tape.OpenerKey, by)...)
 		return k
 	}
+	undated := get("http://h/0", 0, 200)
+	undated.Extra = tape.NumberField(tape.OpenerKey, 1)
 	fresh := get("http://g/new", 3, 400)
 	fresh.Lane, fresh.Error = laneUnmatched, "not on the tape"
 	for by, first := range map[uint64]Category{1: MissingInReplay, 2: MissingInRecorded} {
 		for _, other := range []string{"h", "i"} { // of another host
-			r, err := CompareLanes(Semantic, tapeOf(asked("h", 1, 1), asked(other, by, 2), asked("h", 1, 3)), tapeOf(asked("h", 1, 1), asked("h", 1, 3), fresh), nil)
+			r, err := CompareLanes(Semantic, tapeOf(undated, asked("h", 1, 1), asked(other, by, 2), asked("h", 1, 9)), tapeOf(undated, asked("h", 1, 1), asked("h", 1, 9), fresh), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

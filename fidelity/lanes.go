@@ -184,8 +184,8 @@ func compareAll(mode Mode, recorded, replay Records, o *LaneOptions, pairing boo
 	beside.Wait()
 	files.compare()
 	files.compareLong()
-	c.order.compare()
 	c.order.passed()
+	c.order.compare()
 	compareScreens(base)
 	return c, nil
 }
