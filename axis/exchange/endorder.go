@@ -25,8 +25,12 @@ const maxHeadStart = 20 * time.Second
 // until it comes does something every second for ever.
 const maxHold = 30 * time.Second
 
-// atOnce is how long what a program asks for at once takes to come.
-const atOnce = 50 * time.Millisecond
+const (
+	// atOnce is how long what a program asks for at once takes to come, or upon an answer.
+	atOnce = 50 * time.Millisecond
+	// maxAway is how often that is waited for in vain of one taker: a timer may ask for it.
+	maxAway = 3
+)
 
 // An EndOrder keeps the order in which a program got what it waited for: the ends of answers, those of processes, and that a thread wakes which has slept. What it makes of
 // two sub-agents, or of a command in the background, depends on which was done first.
@@ -47,7 +51,7 @@ const atOnce = 50 * time.Millisecond
 // machine that has much to do takes longer for each. That ends maxHold after the end would have been then. A wait in vain ends all others, and so does a call that nothing answers: the program is another one from there on.
 type EndOrder struct {
 	answers   map[*Recorded]*order       // not changed, as all of it
-	abreast   map[*Recorded]*Recorded    // of what a process asked for at once, where models alone have no order: what ended before it
+	abreast   map[*Recorded][]*Recorded  // of what a process asked for at once, where models alone have no order: what led to what ended before it, and that
 	processes map[uint64]*order          // by spawn_id
 	wakes     map[moment]happening       // of each waking of a thread what its process got just before
 	prior     map[*Recorded]*Recorded    // of each answer the one before it in its conversation
@@ -58,6 +62,7 @@ type EndOrder struct {
 
 	mu   sync.Mutex
 	vain map[uint64]int // how often the waking of a thread was waited for in vain
+	away map[string]int // how often what a taker asks for at once was
 }
 
 // An order is what had happened before one end.
@@ -249,7 +254,7 @@ func (o *EndOrder) ending(id uint64) []lane.Condition[moment] {
 // An ending is one end that is held up.
 type ending struct {
 	*order
-	abreast          *Recorded // what has no other order than to end before it; nil for none
+	abreast          []*Recorded // what has no other order than to end before it, behind the answers upon which it was asked for; nil for none
 	who              string
 	since            time.Time // when it was first held up
 	due              time.Time // when it would have been at the pace of then, or since
@@ -284,11 +289,15 @@ func (o *EndOrder) conditions(e *ending) (all []lane.Condition[moment]) {
 		}
 		add(c, took, "after "+nameOf(first)+", which did not come to its end")
 	}
-	if first := e.abreast; first != nil { // which a timer may ask for, later now or never
-		all = append(all, lane.Condition[moment]{What: moment{kind: momentHere, rec: first}, Since: e.since, For: atOnce, Excused: true},
-			lane.Condition[moment]{
-				What: moment{kind: momentOver, rec: first}, From: moment{kind: momentAsked, rec: first}, For: slack, Stretch: e.due.Add(maxHold), Excused: true,
-			})
+	var upon moment
+	for _, rec := range e.abreast { // which a timer may ask for, later now or never
+		over := moment{kind: momentOver, rec: rec}
+		if o.strayed(rec.caller, 0) >= maxAway && o.gate.Since(moment{kind: momentAsked, rec: rec}) == lane.Forever {
+			continue
+		}
+		all = append(all, lane.Condition[moment]{What: moment{kind: momentHere, rec: rec}, From: upon, Since: e.since, For: atOnce, Excused: true, Late: func() { o.strayed(rec.caller, 1) }},
+			lane.Condition[moment]{What: over, From: moment{kind: momentAsked, rec: rec}, For: slack, Stretch: e.due.Add(maxHold), Excused: true})
+		upon = over
 	}
 	if y := e.pace; y != nil {
 		all = append(all, lane.Condition[moment]{What: moment{kind: momentOver, rec: y}, React: lane.Between(y.endedMS, e.endedMS)})
@@ -317,6 +326,14 @@ func (o *EndOrder) conditions(e *ending) (all []lane.Condition[moment]) {
 		}
 	}
 	return all
+}
+
+// strayed counts how often what a taker asks for at once was waited for in vain.
+func (o *EndOrder) strayed(caller string, more int) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.away[caller] += more
+	return o.away[caller]
 }
 
 // headStart is for how long an answer that ended at a time waits for a process to come near its end: for all its time where that was over
@@ -408,26 +425,42 @@ func (r *Recorded) asker() string {
 
 // abreast finds of the exchanges that a process or thread had under way together, one of plain HTTP among two that followed each other, which ended
 // before which: a program asks for several things at once, and gets them in an order. Those in order have one, as equal ones have.
-func abreast(recorded, order []*Recorded) map[*Recorded]*Recorded {
+func abreast(recorded, order []*Recorded) map[*Recorded][]*Recorded {
 	ordered, by := make(map[*Recorded]bool), make(map[uint64][]*Recorded)
 	for _, rec := range order {
 		ordered[rec] = true
 	}
 	for _, rec := range recorded {
 		if rec.ends() && rec.opener() != 0 && (rec.Key.Kind == LLM || !ordered[rec] && rec.equals == nil) {
-			by[rec.opener()] = append(by[rec.opener()], rec)
+			by[rec.opener()], rec.caller = append(by[rec.opener()], rec), cmp.Or(rec.caller, rec.asker())
 		}
 	}
-	before := make(map[*Recorded]*Recorded)
+	before := make(map[*Recorded][]*Recorded)
 	for _, all := range by {
 		slices.SortFunc(all, func(x, y *Recorded) int { return cmp.Compare(x.passed(), y.passed()) })
 		for i, rec := range all[min(1, len(all)):] {
 			if prior := all[i]; rec.came() < prior.passed() && (rec.Key.Kind != LLM || prior.Key.Kind != LLM) {
-				before[rec] = prior
+				before[rec] = ledTo(all[:i+1], rec.came())
 			}
 		}
 	}
 	return before
+}
+
+// maxLed bounds how many answers one upon another are waited for.
+const maxLed = 512
+
+// ledTo are the last of all, which stand as they ended, and before it those upon which it may have been asked for, each upon the one before it, that
+// ended after from.
+func ledTo(all []*Recorded, from uint64) (led []*Recorded) {
+	for len(all) > 0 && len(led) < maxLed && all[len(all)-1].passed() > from {
+		last := all[len(all)-1]
+		led = append(led, last)
+		n, _ := slices.BinarySearchFunc(all, last.came(), func(x *Recorded, at uint64) int { return cmp.Compare(x.passed(), at) })
+		all = all[:n]
+	}
+	slices.Reverse(led)
+	return led
 }
 
 // spansOf are those of callers.
@@ -451,7 +484,7 @@ func newEndOrder(recorded []*Recorded, processes []recordedProcess, told map[uin
 	}
 	o := &EndOrder{
 		answers: make(map[*Recorded]*order), abreast: together, processes: make(map[uint64]*order),
-		wakes: make(map[moment]happening), vain: make(map[uint64]int),
+		wakes: make(map[moment]happening), vain: make(map[uint64]int), away: make(map[string]int),
 		prior: make(map[*Recorded]*Recorded), ends: make(map[uint64]recordedProcess), gate: lane.NewGate[moment](slack, nil),
 	}
 	for _, l := range callers {
@@ -481,7 +514,10 @@ func newEndOrder(recorded []*Recorded, processes []recordedProcess, told map[uin
 		o.placeProcess(all, p, above, latest)
 	}
 	for rec, before := range o.abreast {
-		rec.order, before.order = o, o
+		rec.order = o
+		for _, rec := range before {
+			rec.order = o
+		}
 	}
 	return o
 }

@@ -48,7 +48,7 @@ func conversationsOpened(t testing.TB, opened map[int]int64, turns ...turn) (*ex
 			var kind tape.Kind = k
 			if strings.HasPrefix(x.lane, "http:") {
 				h := &tape.HTTPExchange{Exchange: k.Exchange, Extra: k.Extra}
-				h.Method, h.URL = "GET", fmt.Sprintf("https://h/things/%d", i)
+				h.Method, h.URL = "GET", fmt.Sprintf("https://h/things?n=%d", i)
 				kind, keys[i] = h, exchange.KeyOf(h, classifier{})
 			} else {
 				keys[i] = exchange.KeyOf(k, classifier{})
@@ -456,9 +456,13 @@ func TestKeepOrderBeside(t *testing.T) {
 }
 
 // TestAskedForAtOnce: what a program whose timers are its own asked for at once ends in the recorded order, a model's answer among it too. What came
-// later, or never, is not waited for.
+// later, or never, is not waited for; what comes upon an answer that waits itself is.
 func TestAskedForAtOnce(t *testing.T) {
 	fan := []turn{{"http:h", 100, 300, 0}, {"http:h", 101, 310, 0}, {"http:h", 99, 320, 0}, {"http:h", 102, 330, 0}, {"http:h", 98, 340, 0}}
+	var beats []turn
+	for i := range int64(4) {
+		beats = append(beats, turn{"http:h", 150 + 200*i, 190 + 200*i, 0}, turn{"llm:a", 100 + 200*i, 200 + 200*i, 0})
+	}
 	for name, tt := range map[string]struct {
 		turns []turn
 		asked []time.Duration // below 0 never
@@ -469,6 +473,8 @@ func TestAskedForAtOnce(t *testing.T) {
 		"a model behind it":          {[]turn{{"http:h", 101, 300, 0}, {"llm:a", 100, 310, 0}}, []time.Duration{40 * ms, 0}, []time.Duration{40 * ms, 40 * ms}},
 		"one that never comes":       {fan[:3], []time.Duration{-1, 0, time.Second}, []time.Duration{-1, 50 * ms, time.Second}},
 		"one that a timer asked for": {[]turn{{"http:h", 1000, 1100, 0}, {"http:h", 100, 1200, 0}}, []time.Duration{900 * ms, 0}, []time.Duration{900 * ms, 50 * ms}},
+		"one upon another":           {[]turn{{"http:h", 100, 200, 0}, {"http:h", 201, 300, 0}, {"http:h", 100, 310, 0}}, []time.Duration{40 * ms, 80 * ms, 0}, []time.Duration{40 * ms, 80 * ms, 80 * ms}},
+		"a timer's, time and again":  {beats, []time.Duration{-1, 0, -1, 100 * ms, -1, 200 * ms, -1, 300 * ms}, []time.Duration{-1, 50 * ms, -1, 150 * ms, -1, 250 * ms, -1, 300 * ms}},
 		"one after another":          {[]turn{{"http:h", 100, 200, 0}, {"http:h", 201, 300, 0}}, []time.Duration{50 * ms, 0}, []time.Duration{50 * ms, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
