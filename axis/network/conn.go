@@ -47,14 +47,9 @@ type conn struct {
 	secured time.Time   // when the TLS handshake was done
 	active  atomic.Bool // a request has begun
 
-	giving func(net.Addr, bool) func(bool) // see Config.Giving
-
-	mu        sync.Mutex
-	beginning []func()   // see begins
-	ends      bool       // see end
-	loose     bool       // see inOrder
-	taken     func(bool) // while it gives something: says that it has
-	since     time.Time
+	turn   turn                 // of all that is written, but in HTTP/2
+	tls    *tls.ConnectionState // of HTTP/2 in TLS, of which net/http does not know
+	frames *frames              // of HTTP/2, set before anything of it is written; nil for HTTP/1
 
 	asker, opener peer // see Config.Asker and Config.Opener
 
@@ -74,91 +69,22 @@ func newConn(c net.Conn, names *Names) *conn {
 func (c *conn) Read(b []byte) (int, error) { return c.in.Read(b) }
 
 // Write implements net.Conn. What the program gets comes one after another (Config.Giving); the end of a connection comes with what was
-// given last on it.
+// given last on it. Answers of HTTP/2 have turns of their own.
 func (c *conn) Write(b []byte) (int, error) {
-	c.take()
-	defer c.given()
-	c.mu.Lock()
-	begin, taken := c.beginning, c.taken
-	c.beginning = nil
-	c.mu.Unlock()
-	if taken != nil {
-		defer time.AfterFunc(WriteMost, func() { taken(false) }).Stop()
+	if c.frames != nil {
+		return c.Conn.Write(b)
 	}
-	for _, begins := range begin {
-		begins()
-	}
+	c.turn.take()
+	defer c.turn.given()
+	defer time.AfterFunc(WriteMost, c.turn.over).Stop()
+	c.turn.begin()
 	return c.Conn.Write(b)
-}
-
-// take has the connection give something next, unless it does.
-func (c *conn) take() {
-	if c == nil || c.giving == nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.loose {
-		return
-	}
-	if c.taken == nil || !c.ends && time.Since(c.since) > GiveMost {
-		c.taken = c.giving(c.RemoteAddr(), len(c.beginning) > 0)
-		c.since = time.Now()
-	}
-}
-
-// inOrder says whether what is written next waits for what others give.
-func (c *conn) inOrder(yes bool) {
-	if c != nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.loose = !yes
-	}
-}
-
-// given has others give something, unless more is to come.
-func (c *conn) given() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.taken == nil {
-		return
-	}
-	c.taken(c.ends)
-	if !c.ends {
-		c.taken = nil
-	}
 }
 
 // Close implements net.Conn.
 func (c *conn) Close() error {
-	err := c.Conn.Close()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.taken != nil {
-		c.taken(false)
-		c.taken = nil
-	}
-	return err
-}
-
-// end says that the connection ends with what is written next.
-func (c *conn) end() {
-	if c != nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.ends = true
-	}
-}
-
-// begins has f called before the next bytes that the program gets: of an answer whose head has not left yet.
-func (c *conn) begins(f func()) {
-	if c == nil { // a connection that is none of ours
-		f()
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.beginning = append(c.beginning, f)
+	defer c.turn.over()
+	return c.Conn.Close()
 }
 
 // A peer is the number of who is on the other side of a connection, which is asked for once: when its first request has come.
@@ -386,14 +312,20 @@ func (s *Server) connState(nc net.Conn, state http.ConnState) {
 	case http.StateActive:
 		c.active.Store(true)
 	case http.StateClosed:
+		if f, ok := nc.(*frames); ok {
+			nc = f.Conn
+		}
 		if tc, ok := nc.(*tls.Conn); ok && !c.active.Load() && time.Since(c.secured) < headerTimeout {
 			s.tlsRefused(tc, c, "the client closed the connection after the handshake, before a request")
 		}
 	}
 }
 
-// unwrap finds the program's connection below TLS; nil for a connection that is not ours.
+// unwrap finds the program's connection below TLS and HTTP/2; nil for a connection that is not ours.
 func unwrap(nc net.Conn) *conn {
+	if f, ok := nc.(*frames); ok {
+		nc = f.Conn
+	}
 	if tc, ok := nc.(*tls.Conn); ok {
 		nc = tc.NetConn()
 	}

@@ -43,7 +43,11 @@ func (s *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	defer s.life.leave(nil)
-	to, c := requestURL(r), connOf(r.Context())
+	c := connOf(r.Context())
+	if c != nil && c.tls != nil {
+		r.TLS = c.tls
+	}
+	to := requestURL(r)
 	req := &exchange.Request{Method: r.Method, URL: to.String(), Header: r.Header}
 	if c != nil { // before the program may be gone
 		req.Asker, req.Opener = c.asker.of(c, s.cfg.Asker), c.opener.of(c, s.cfg.Opener)

@@ -16,7 +16,7 @@ import (
 
 // A relay passes one answer on to the program and records it on the way: what the program got is what the tape holds.
 type relay struct {
-	c       *conn // nil where the program's is none of ours
+	turn    *turn // nil where the program's connection is none of ours
 	w       http.ResponseWriter
 	rc      *http.ResponseController
 	r       *http.Request
@@ -40,12 +40,13 @@ func relayAnswer(log *slog.Logger, w http.ResponseWriter, r *http.Request, o *ex
 	if a.body != nil {
 		defer a.body.Close()
 	}
+	x := &relay{turn: connOf(r.Context()).turnOf(r.ProtoMajor), w: w, rc: http.NewResponseController(w), r: r, o: o, a: a, log: log, passage: o.Passage()}
 	defer func() {
 		if err != nil {
+			x.turn.cut()
 			log.Debug("exchange was cut", "url", o.Request().URL, "error", err)
 		}
 	}()
-	x := &relay{c: connOf(r.Context()), w: w, rc: http.NewResponseController(w), r: r, o: o, a: a, log: log, passage: o.Passage()}
 	if x.passage != nil {
 		defer x.passage.Close()
 	}
@@ -63,6 +64,7 @@ func relayAnswer(log *slog.Logger, w http.ResponseWriter, r *http.Request, o *ex
 		if err := x.over(""); err != nil {
 			return err
 		}
+		x.turn.writes(0, true)
 		w.WriteHeader(a.status)
 		return nil
 	}
@@ -102,8 +104,8 @@ func (x *relay) head() error {
 		x.o.Response(x.a.status, x.a.header)
 	}
 	x.order = orderOf(x.o.Key().Kind, x.a.header.Get("Content-Type"))
-	x.c.inOrder(x.order != orderNone)
-	x.c.begins(x.o.Begins)
+	x.turn.inOrder(x.order != orderNone)
+	x.turn.begins(x.o.Begins)
 	if x.passage == nil {
 		return nil
 	}
@@ -131,9 +133,13 @@ func (x *relay) chunks() error {
 				return x.cut(err)
 			}
 			x.trail()
-			x.c.inOrder(x.order != orderNone)
+			x.turn.inOrder(x.order != orderNone)
 			x.take()
-			return x.over("")
+			if err := x.over(""); err != nil {
+				return err
+			}
+			x.turn.writes(0, true)
+			return nil
 		default:
 			return x.cut(err)
 		}
@@ -149,7 +155,7 @@ func (x *relay) chunk(b []byte, ended bool) (done bool, err error) {
 	x.step()
 	sent := x.sent + int64(len(b))
 	last := sent >= x.a.length && (ended || x.a.length >= 0 && !x.a.trails)
-	x.c.inOrder(x.order == orderAll || x.order == orderEnds && (last || x.sent == 0))
+	x.turn.inOrder(x.order == orderAll || x.order == orderEnds && (last || x.sent == 0))
 	x.take()
 	if err := x.o.Chunk(b); err != nil {
 		x.log.Debug("answer is not kept", "url", x.r.URL.String(), "error", err)
@@ -197,7 +203,7 @@ func orderOf(kind exchange.Kind, contentType string) order {
 // take has what is recorded next be what the program gets next. What a conversation makes of it may wait for others.
 func (x *relay) take() {
 	if x.passage == nil {
-		x.c.take()
+		x.turn.take()
 	}
 }
 
@@ -219,6 +225,7 @@ func (x *relay) write(b []byte) error {
 func (x *relay) put(b []byte) error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
+	x.turn.writes(len(b), false)
 	if _, err := x.w.Write(b); err != nil {
 		return errCancelled
 	}
@@ -297,10 +304,11 @@ func (x *relay) last(b []byte) error {
 		return err
 	}
 	if x.r.Close || x.w.Header().Get("Connection") == "close" {
-		x.c.end()
+		x.turn.end()
 	}
 	x.writing.Lock()
 	defer x.writing.Unlock()
+	x.turn.writes(len(b), true)
 	_, err := x.w.Write(b)
 	if err != nil || x.a.length >= 0 || x.r.ProtoMajor == 1 {
 		return err

@@ -168,7 +168,9 @@ func (s *Server) Serve(l net.Listener) error { return s.life.accept(l, s.accepte
 // accepted is the goroutine of a connection, which ends by itself within the timeouts, or with Close.
 func (s *Server) accepted(raw net.Conn) {
 	c := newConn(raw, s.cfg.Names)
-	c.giving = s.cfg.Giving
+	if giving := s.cfg.Giving; giving != nil {
+		c.turn.giving = func(answer bool) func(bool) { return giving(raw.RemoteAddr(), answer) }
+	}
 	c.came.Store(s.cfg.Tap.Ordinal())
 	s.take(c, raw)
 }
@@ -193,6 +195,9 @@ func (s *Server) take(c *conn, raw net.Conn) {
 	}
 	s.life.leave(raw)
 	if spoken != nil {
+		if speaksFrames(spoken, c) {
+			spoken = newFrames(spoken, c)
+		}
 		s.ready.put(spoken)
 	}
 }
