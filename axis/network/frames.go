@@ -2,6 +2,7 @@ package network
 
 import (
 	"crypto/tls"
+	"encoding/binary"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -10,11 +11,12 @@ import (
 
 // Frames of HTTP/2 (RFC 9113, 4.1 and 6) that carry answers, and the flag of the last one of a stream.
 const (
-	frameHead    = 9 // bytes before each frame's own
 	frameData    = 0x0
 	frameHeaders = 0x1
 	frameReset   = 0x3
 	flagEnd      = 0x1
+
+	prefaceLength = 24 // bytes that a client says before its frames
 )
 
 // framesMost is how long others wait for what an answer of HTTP/2 gives: net/http writes it from other goroutines than the answer's, and a
@@ -27,14 +29,14 @@ type frames struct {
 	net.Conn                      // in which they are spoken
 	last     atomic.Pointer[turn] // that gave something last
 
-	mu   sync.Mutex
-	head []byte // of a frame, as much as was written
-	left int    // bytes of the frame that are still to come
+	mu         sync.Mutex
+	come, left frameScan
 
-	waits *turn // what it writes has not left; nil for nobody. One at a time has its turn
-	bytes int   // of it that are to leave
-	end   bool  // and its end is
-	late  *time.Timer
+	waits  *turn  // what it writes has not left; nil for nobody. One at a time has its turn
+	bytes  int    // of it that are to leave
+	end    bool   // and its end is
+	stream uint32 // of what has left of it last
+	late   *time.Timer
 }
 
 // speaksFrames reports whether what is spoken on c is HTTP/2: as was agreed upon in TLS, or by its first bytes.
@@ -53,7 +55,7 @@ func newFrames(spoken net.Conn, c *conn) net.Conn {
 		state := tc.ConnectionState()
 		c.tls = &state
 	}
-	c.frames = &frames{Conn: spoken}
+	c.frames = &frames{Conn: spoken, come: frameScan{have: len(frameHeader{}), left: prefaceLength}}
 	return c.frames
 }
 
@@ -80,7 +82,7 @@ func (f *frames) done() {
 	if f.waits != nil {
 		f.stop()
 		f.waits.given()
-		f.waits, f.bytes = nil, 0
+		f.waits, f.bytes, f.stream = nil, 0, 0
 	}
 }
 
@@ -105,43 +107,70 @@ func (f *frames) Write(b []byte) (int, error) {
 	n, err := f.Conn.Write(b)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if some, end := f.leave(b[:n]); f.waits != nil && (end || some && f.bytes <= 0 && !f.end) {
-		f.done()
-	}
+	f.left.follow(b[:n], func(h frameHeader) {
+		switch h.kind() {
+		case frameData:
+			f.bytes -= h.length()
+		case frameHeaders:
+		case frameReset:
+			f.done()
+			return
+		default:
+			return
+		}
+		if f.stream = h.stream(); f.waits != nil && (h.ends() || f.bytes <= 0 && !f.end) {
+			f.done()
+		}
+	})
 	return n, err
 }
 
-// leave follows the frames in bytes that have left: whether some of them is an answer's, and whether one ends one.
-func (f *frames) leave(b []byte) (some, end bool) {
-	for len(b) > 0 {
-		if n := min(frameHead-len(f.head), len(b)); n > 0 {
-			f.head, b = append(f.head, b[:n]...), b[n:]
-			if len(f.head) < frameHead {
-				break
-			}
-			f.left = f.length()
+// Read implements net.Conn. A program that has heard enough resets the stream: its end does not leave then.
+func (f *frames) Read(b []byte) (int, error) {
+	n, err := f.Conn.Read(b)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.come.follow(b[:n], func(h frameHeader) {
+		if f.waits != nil && h.kind() == frameReset && h.stream() == f.stream {
+			f.done()
 		}
-		n := min(f.left, len(b))
-		f.left, b = f.left-n, b[n:]
-		if f.left > 0 {
-			break
-		}
-		switch kind, flags := f.head[3], f.head[4]; kind {
-		case frameData, frameHeaders:
-			some, end = true, end || flags&flagEnd != 0
-			if kind == frameData {
-				f.bytes -= f.length()
-			}
-		case frameReset:
-			end = true
-		}
-		f.head = f.head[:0]
-	}
-	return some, end
+	})
+	return n, err
 }
 
-// length is that of the frame whose head has left.
-func (f *frames) length() int { return int(f.head[0])<<16 | int(f.head[1])<<8 | int(f.head[2]) }
+// A frameHeader is what stands before each frame.
+type frameHeader [9]byte
+
+func (h frameHeader) length() int    { return int(h[0])<<16 | int(h[1])<<8 | int(h[2]) }
+func (h frameHeader) kind() byte     { return h[3] }
+func (h frameHeader) ends() bool     { return h[4]&flagEnd != 0 }
+func (h frameHeader) stream() uint32 { return binary.BigEndian.Uint32(h[5:]) &^ (1 << 31) }
+
+// A frameScan follows the frames of one direction.
+type frameScan struct {
+	head frameHeader
+	have int // bytes of it
+	left int // bytes of the frame that are still to come
+}
+
+// follow is told of each frame that is whole with these bytes.
+func (s *frameScan) follow(b []byte, whole func(frameHeader)) {
+	for len(b) > 0 {
+		if s.have < len(s.head) {
+			n := copy(s.head[s.have:], b)
+			if s.have, b = s.have+n, b[n:]; s.have < len(s.head) {
+				return
+			}
+			s.left = s.head.length()
+		}
+		n := min(s.left, len(b))
+		if s.left, b = s.left-n, b[n:]; s.left > 0 {
+			return
+		}
+		whole(s.head)
+		s.have = 0
+	}
+}
 
 // Close implements net.Conn.
 func (f *frames) Close() error {
