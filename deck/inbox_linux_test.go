@@ -1,6 +1,7 @@
 package deck_test
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -8,9 +9,13 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
 )
@@ -169,6 +174,78 @@ func playDraws([]string) int {
 		}
 	}
 	return 0
+}
+
+func init() { programs["multiplexed"] = playMultiplexed }
+
+// playMultiplexed has four conversations in goroutines, whose requests share a connection, and says in each how many answers there were before.
+func playMultiplexed(args []string) int {
+	var mu sync.Mutex
+	var all []string
+	ask := func(said string) (string, error) {
+		body := fmt.Sprintf(`{"model":"m","stream":%s,"messages":[{"role":"user","content":%q}]}`, args[0], said)
+		res, err := http.Post("https://api.openai.com/v1/chat/completions", "application/json", strings.NewReader(body))
+		if err != nil {
+			return "", err
+		}
+		defer res.Body.Close()
+		if res.ProtoMajor != 2 {
+			return "", fmt.Errorf("answered by %s", res.Proto)
+		}
+		for events := bufio.NewScanner(res.Body); events.Scan(); { // as SDKs do, the rest after the last one is left
+			if text := events.Text(); text == "data: [DONE]" || strings.HasPrefix(text, "{") {
+				return text, nil
+			}
+		}
+		return "", io.ErrUnexpectedEOF
+	}
+	var beside errgroup.Group
+	for i := range 4 {
+		beside.Go(func() error {
+			for said := ""; len(said) < 3; said += "." {
+				mu.Lock()
+				n := len(all)
+				mu.Unlock()
+				if _, err := ask(fmt.Sprintf("%d%s after %d", i, said, n)); err != nil {
+					return err
+				}
+				mu.Lock()
+				all = append(all, strconv.Itoa(i))
+				mu.Unlock()
+			}
+			return nil
+		})
+	}
+	if err := beside.Wait(); err != nil {
+		return fail(err)
+	}
+	if _, err := ask(strings.Join(all, " ")); err != nil {
+		return fail(err)
+	}
+	return 0
+}
+
+// TestAnswersOnOneConnection: answers of one HTTP/2 connection come one after another, as those of several do.
+func TestAnswersOnOneConnection(t *testing.T) {
+	for _, stream := range []string{"false", "true"} {
+		t.Run("stream_"+stream, func(t *testing.T) {
+			b := newBench(t)
+			b.upstream("api.openai.com", func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				kind, said := "application/json", `{"object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"yes"}}]}`
+				if stream == "true" {
+					kind, said = "text/event-stream", `data: {"object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{"content":"yes"}}]}`+"\n\ndata: [DONE]\n\n"
+				}
+				w.Header().Set("Content-Type", kind)
+				_, _ = io.WriteString(w, said)
+			})
+			res, _ := b.record("multiplexed", stream)
+			for range 3 {
+				v, _ := b.replay(res.Recording, &deck.ReplayOptions{})
+				b.green(v)
+			}
+		})
+	}
 }
 
 // TestDrawsOfGo: a Go program draws what it drew, whichever of its threads it goes on in.
