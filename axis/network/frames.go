@@ -36,6 +36,7 @@ type frames struct {
 	bytes  int    // of it that are to leave
 	end    bool   // and its end is
 	stream uint32 // of what has left of it last
+	over   chan struct{}
 	late   *time.Timer
 }
 
@@ -59,46 +60,30 @@ func newFrames(spoken net.Conn, c *conn) net.Conn {
 	return c.frames
 }
 
-// expect has a turn last until so many bytes of an answer's body have left, and its end or some frame at least.
-func (f *frames) expect(t *turn, n int, end bool) {
+// expect has a turn last until so many bytes of an answer's body have left, and its end or some frame at least. over is closed then.
+func (f *frames) expect(t *turn, n int, end bool) (over <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.waits != nil && f.waits != t {
-		f.done()
-	}
-	f.stop()
-	f.waits, f.bytes, f.end = t, max(f.bytes, 0)+n, end
+	f.done()
+	ch := make(chan struct{})
+	f.waits, f.bytes, f.end, f.over = t, n, end, ch
 	f.late = time.AfterFunc(framesMost, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if f.waits == t {
+		if f.over == ch {
 			f.done()
 		}
 	})
+	return ch
 }
 
 // done ends the turn that waits. mu is held.
 func (f *frames) done() {
 	if f.waits != nil {
-		f.stop()
-		f.waits.given()
-		f.waits, f.bytes, f.stream = nil, 0, 0
-	}
-}
-
-// keep has a turn go on, whatever leaves: its answer gives more.
-func (f *frames) keep(t *turn) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.waits == t {
-		f.stop()
-		f.waits = nil
-	}
-}
-
-func (f *frames) stop() {
-	if f.late != nil {
 		f.late.Stop()
+		f.waits.given()
+		close(f.over)
+		f.waits, f.over, f.stream = nil, nil, 0
 	}
 }
 

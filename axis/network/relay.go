@@ -225,13 +225,14 @@ func (x *relay) write(b []byte) error {
 func (x *relay) put(b []byte) error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
-	x.turn.writes(len(b), false)
+	left := x.turn.writes(len(b), false)
 	if _, err := x.w.Write(b); err != nil {
 		return errCancelled
 	}
 	if err := x.rc.Flush(); err != nil {
 		return errCancelled
 	}
+	left()
 	return nil
 }
 

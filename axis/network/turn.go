@@ -32,14 +32,14 @@ func (c *conn) turnOf(major int) *turn {
 
 // take has the connection give something next, unless it does.
 func (t *turn) take() {
-	if t == nil || t.giving == nil || t.isLoose() {
+	if t == nil || t.giving == nil {
 		return
-	}
-	if t.frames != nil {
-		t.frames.keep(t)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.loose {
+		return
+	}
 	if t.taken == nil || !t.ends && time.Since(t.since) > GiveMost {
 		t.taken = t.giving(len(t.beginning) > 0 || t.frames != nil && t.frames.last.Swap(t) != t)
 		t.since = time.Now()
@@ -53,12 +53,6 @@ func (t *turn) inOrder(yes bool) {
 		defer t.mu.Unlock()
 		t.loose = !yes
 	}
-}
-
-func (t *turn) isLoose() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.loose
 }
 
 // begin calls what waits for the next bytes.
@@ -118,14 +112,15 @@ func (t *turn) begins(f func()) {
 	t.beginning = append(t.beginning, f)
 }
 
-// writes says that so many bytes of an answer's body are about to be written, and whether its end is. HTTP/1 has them leave at once.
-func (t *turn) writes(n int, end bool) {
+// writes says that so many bytes of an answer's body are about to be written, and whether its end is. What it returns waits until they have
+// left, but for the end, which leaves later. HTTP/1 has them leave at once.
+func (t *turn) writes(n int, end bool) (left func()) {
 	if t == nil || t.frames == nil {
-		return
+		return func() {}
 	}
 	t.take()
 	t.begin()
-	t.expect(n, end)
+	return t.expect(n, end)
 }
 
 // cut says that the answer is cut next.
@@ -136,11 +131,13 @@ func (t *turn) cut() {
 }
 
 // expect has the turn last until that has left.
-func (t *turn) expect(n int, end bool) {
+func (t *turn) expect(n int, end bool) (left func()) {
 	t.mu.Lock()
 	taken := t.taken != nil
 	t.mu.Unlock()
-	if taken {
-		t.frames.expect(t, n, end)
+	if !taken {
+		return func() {}
 	}
+	over := t.frames.expect(t, n, end)
+	return func() { <-over }
 }

@@ -1,0 +1,101 @@
+package network
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+)
+
+// written is a connection that holds what is written to it, and gives what a test has put there to read.
+type written struct {
+	net.Conn // nil: nothing else is used
+	bytes.Buffer
+	come bytes.Buffer
+}
+
+func (w *written) Read(b []byte) (int, error)  { return w.come.Read(b) }
+func (w *written) Write(b []byte) (int, error) { return w.Buffer.Write(b) }
+func (w *written) Close() error                { return nil }
+
+// TestTurnsOfStreams: an answer of HTTP/2 has its turn until its bytes have left, or at its end the frame that says so, or until the program resets it.
+func TestTurnsOfStreams(t *testing.T) {
+	t.Parallel()
+	head := func(w *http2.Framer) error {
+		return w.WriteHeaders(http2.HeadersFrameParam{StreamID: 5, BlockFragment: []byte("head"), EndHeaders: true})
+	}
+	data := func(n int, end bool) func(*http2.Framer) error {
+		return func(w *http2.Framer) error { return w.WriteData(5, end, make([]byte, n)) }
+	}
+	settings := func(w *http2.Framer) error { return w.WriteSettings() }
+	tests := map[string]struct {
+		bytes int
+		end   bool
+		steps []func(*http2.Framer) error // the turn is over with the last one, and not before
+		came  func(*http2.Framer) error   // what the program sends in the end, where it is that
+	}{
+		"a head":              {0, false, []func(*http2.Framer) error{settings, head}, nil},
+		"bytes in two frames": {1000, false, []func(*http2.Framer) error{head, data(600, false), settings, data(400, false)}, nil},
+		"an end":              {1000, true, []func(*http2.Framer) error{head, data(1000, false), data(0, true)}, nil},
+		"a cut":               {0, true, []func(*http2.Framer) error{head, func(w *http2.Framer) error { return w.WriteRSTStream(5, http2.ErrCodeInternal) }}, nil},
+		"a reset":             {10, true, []func(*http2.Framer) error{head, data(10, false)}, func(w *http2.Framer) error { return w.WriteRSTStream(5, http2.ErrCodeCancel) }},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var said bytes.Buffer
+			below, frames := new(written), http2.NewFramer(&said, nil)
+			c := &conn{}
+			top := newFrames(below, c)
+			below.come.WriteString(http2.ClientPreface)
+			over := false
+			c.turn.giving = func(bool) func(bool) { return func(bool) { over = true } }
+			c.turnOf(2).writes(tt.bytes, tt.end)
+			for i, step := range tt.steps {
+				if err := step(frames); err != nil {
+					t.Fatal(err)
+				}
+				for b := said.Bytes(); len(b) > 0; b = b[min(len(b), 7):] { // as it may be cut anywhere
+					if over {
+						t.Fatalf("over before step %d had left", i)
+					}
+					if _, err := top.Write(b[:min(len(b), 7)]); err != nil {
+						t.Fatal(err)
+					}
+				}
+				said.Reset()
+			}
+			if tt.came != nil {
+				if over {
+					t.Fatal("over before the program has reset it")
+				}
+				if err := tt.came(http2.NewFramer(&below.come, nil)); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := io.ReadAll(struct{ io.Reader }{top}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !over {
+				t.Error("not over")
+			}
+		})
+	}
+}
+
+// TestABlockedStream: who writes to a program that does not read holds others up for a moment alone.
+func TestABlockedStream(t *testing.T) {
+	t.Parallel()
+	c, over := &conn{}, make(chan struct{})
+	newFrames(new(written), c)
+	c.turn.giving = func(bool) func(bool) { return func(bool) { close(over) } }
+	began := time.Now()
+	c.turnOf(2).writes(10, false)()
+	<-over
+	if took := time.Since(began); took < framesMost {
+		t.Errorf("over after %v", took)
+	}
+}
