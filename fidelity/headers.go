@@ -62,6 +62,7 @@ func (c *maskings) headerFindings(lane string, of pair, at int) (out []finding) 
 			places, alike = []hidden{{mask: Varies, was: was[name], now: now[name]}}, true
 		}
 		switch {
+		case signature.MatchString(was[name]) && signature.MatchString(now[name]) && signsOther(fieldsA, fieldsB):
 		case credential.MatchString(name) && slices.ContainsFunc(places, func(h hidden) bool { return h.mask == SecretMask }):
 			f.title, f.values = "the header "+name+" holds another secret", [2]any{verbatim("one"), verbatim("another")}
 			out = append(out, f)
@@ -75,6 +76,17 @@ func (c *maskings) headerFindings(lane string, of pair, at int) (out []finding) 
 		}
 	}
 	return out
+}
+
+// signature is an authorization that is made anew of each request, its headers among it (AWS's Signature Version 4).
+var signature = lazyregexp.New(`^AWS4-[A-Z0-9-]+ `)
+
+// signsOther reports whether signatures are of other headers, those among them that do not compare: then they differ too, and say nothing more.
+func signsOther(a, b []tape.HeaderField) bool {
+	signed := func(fields []tape.HeaderField) []tape.HeaderField {
+		return slices.DeleteFunc(slices.Clone(fields), func(f tape.HeaderField) bool { return strings.EqualFold(f.Name, "authorization") })
+	}
+	return !slices.Equal(signed(a), signed(b))
 }
 
 func requestHeaders(k tape.Kind) ([]tape.HeaderField, bool) {

@@ -347,6 +347,22 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
+// TestSignatures: a signature of other headers says nothing of its own, and one of the same is another key's.
+func TestSignatures(t *testing.T) {
+	with := func(signature, attempt string) []tape.Kind {
+		k := call("llm:a", 1, "{}", "yes")
+		k.RequestHeaders = []tape.HeaderField{{Name: "Amz-Sdk-Invocation-Id", Value: attempt}, {Name: "Authorization", Value: "AWS4-HMAC-SHA256 td_authorization_" + signature}}
+		return []tape.Kind{k}
+	}
+	o := &LaneOptions{SameSecrets: true, Headers: func(name string) bool { return !HeaderIn(TransportHeaders(), name) }}
+	if r := compareLanes(t, Semantic, with("0123456789ab", oneID), with("ba9876543210", otherID), o); len(r.Divergences) > 0 {
+		t.Errorf("of other headers: %v", r.Divergences)
+	}
+	if r := compareLanes(t, Semantic, with("0123456789ab", oneID), with("ba9876543210", oneID), o); len(r.Divergences) != 1 {
+		t.Errorf("of the same: %v", r.Divergences)
+	}
+}
+
 // TestCallersOfOneRequest: equal requests of two callers are paired by what their headers say.
 func TestCallersOfOneRequest(t *testing.T) {
 	of := func(arrival uint64, tenant string) tape.Kind {
