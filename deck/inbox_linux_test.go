@@ -265,3 +265,49 @@ func TestDrawsOfGo(t *testing.T) {
 		b.green(v)
 	}
 }
+
+func init() { programs["clocks"] = playClocks }
+
+// playClocks asks a model what time it is, after another goroutine has looked at the clock as often as chance has it.
+func playClocks([]string) int {
+	began := time.Now()
+	for turn := range 5 {
+		over := make(chan bool)
+		go func() {
+			for range time.Since(began) % 7 {
+				_ = time.Now()
+			}
+			close(over)
+		}()
+		<-over
+		body := fmt.Sprintf(`{"model":"m","messages":[{"role":"user","content":"%d at %d"}]}`, turn, time.Now().UnixNano())
+		res, err := http.Post("http://api.openai.com/v1/chat/completions", "application/json", strings.NewReader(body))
+		if err != nil {
+			return fail(err)
+		}
+		_, err = io.Copy(os.Stdout, res.Body)
+		res.Body.Close()
+		if err != nil {
+			return fail(err)
+		}
+	}
+	return 0
+}
+
+// TestTimesOfGo: each place in a Go program has times of its own, whichever goroutine comes first.
+func TestTimesOfGo(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("places are known on amd64 alone")
+	}
+	b := newBench(t)
+	b.upstream("api.openai.com", func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"yes"}}]}`)
+	})
+	res, _ := b.record("clocks")
+	for range 3 {
+		v, _ := b.replay(res.Recording, &deck.ReplayOptions{})
+		b.green(v)
+	}
+}

@@ -20,6 +20,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/jail/mount"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/notify"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/process"
+	"github.com/tapedeck-dev/tapedeck/internal/unwind"
 	"golang.org/x/sys/unix"
 )
 
@@ -36,6 +37,7 @@ type Answerer struct {
 
 	patching sync.Mutex                      // guards patches
 	patches  map[programFile]*gorandom.Patch // of Go programs; nil for one that is not understood
+	names    map[programFile]*unwind.Names   // likewise, for who receives calls
 
 	Untraced atomic.Int64 // programs whose clock could not be taken, for they are debugged
 
@@ -52,7 +54,7 @@ type Answerer struct {
 
 // New answers the processes of t in a world of a plan, whose directories openDir opens.
 func New(to Sources, t *process.Table, begins func(), plan *mount.Plan, openDir func(path string) (*os.File, error)) *Answerer {
-	in := &Answerer{to: to, table: t, begins: begins, plan: plan, holds: filter.Holds(), openDir: openDir, layers: make(map[string]*os.File), patches: make(map[programFile]*gorandom.Patch)}
+	in := &Answerer{to: to, table: t, begins: begins, plan: plan, holds: filter.Holds(), openDir: openDir, layers: make(map[string]*os.File), patches: make(map[programFile]*gorandom.Patch), names: make(map[programFile]*unwind.Names)}
 	in.letGo, in.release = context.WithCancel(context.Background())
 	return in
 }

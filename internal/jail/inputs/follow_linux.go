@@ -176,7 +176,10 @@ func (r *stackReader) auxiliary(sp, argv uint64) (*startStack, error) {
 // hide takes from the program what it could read of time without asking, and gives it other random bytes.
 func (st *startStack) hide(pid int, is *process.Asker) {
 	patch := askingWall()
-	if is.Ticks {
+	switch {
+	case is.Process.Sharing == process.AllThreads:
+		patch = askingGo()
+	case is.Ticks:
 		patch = askingAll()
 	}
 	if st.vdso != 0 && (patch == nil || patch.Put(tracedMemory(pid), st.vdso) != nil) {

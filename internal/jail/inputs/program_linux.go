@@ -151,10 +151,10 @@ func (in *Answerer) handed(pid int, argv []string) (list []int) {
 // out stands who happens to run a task now.
 const maxCallers = 8
 
-// place tells where in its program a thread asks; 0 where the first thread shares with the others, whose stacks are Go's own, and where that
-// cannot be told.
+// place tells where in its program a thread asks; 0 where that cannot be told, as of Go's but for the time: their stacks are its own.
 func (in *Answerer) place(c *notify.Call, p *process.Asker) uint64 {
-	if p.Process.Sharing == process.AllThreads || runtime.GOARCH != "amd64" {
+	isGo := p.Process.Sharing == process.AllThreads
+	if runtime.GOARCH != "amd64" || isGo && c.Nr != unix.SYS_CLOCK_GETTIME {
 		return 0
 	}
 	sp, ok := in.table.StackOf(c.Task)
@@ -163,8 +163,16 @@ func (in *Answerer) place(c *notify.Call, p *process.Asker) uint64 {
 	}
 	if p.Process.Code == nil {
 		p.Process.Code = in.codeOf(p.Process.PID)
+		if isGo {
+			p.Process.Names = in.namesOf(p.Process.PID)
+		}
 	}
-	callers := p.Process.Code.Chain(make([]unwind.Place, 0, maxCallers), c.IP, sp)
+	callers := make([]unwind.Place, 0, maxCallers)
+	if isGo {
+		callers = named(p.Process.Names, p.Process.Code.Frames(callers, c.IP, sp))
+	} else {
+		callers = p.Process.Code.Chain(callers, c.IP, sp)
+	}
 	if len(callers) == 0 {
 		return 0
 	}
@@ -176,6 +184,40 @@ func (in *Answerer) place(c *notify.Call, p *process.Asker) uint64 {
 		_, _ = io.WriteString(h, at.File)
 	}
 	return max(h.Sum64(), 1)
+}
+
+// named has functions in the place of instructions; none where they have no names.
+func named(names *unwind.Names, list []unwind.Place) []unwind.Place {
+	if names == nil {
+		return nil
+	}
+	for i, at := range list {
+		list[i] = unwind.Place{File: names.At(at.Offset)}
+	}
+	return list
+}
+
+// maxNamed bounds the programs of Go whose functions have names: the file of each stays open. All places of further ones are one.
+const maxNamed = 256
+
+// namesOf looks at the program of Go that a process runs. Each file is looked at once.
+func (in *Answerer) namesOf(pid int) *unwind.Names {
+	f, err := in.table.OpenFile(pid, "exe")
+	if err != nil {
+		return nil
+	}
+	var st unix.Stat_t
+	_ = unix.Fstat(int(f.Fd()), &st) // never fails
+	is := programFile{st.Dev, st.Ino, st.Mtim, st.Ctim}
+	names, ok := in.names[is]
+	if !ok && len(in.names) < maxNamed {
+		names = unwind.NewNames(f)
+		in.names[is] = names
+	}
+	if ok || names == nil {
+		f.Close()
+	}
+	return names
 }
 
 // maxMaps bounds what is read of what a process has mapped, in bytes: some 40,000 mappings.

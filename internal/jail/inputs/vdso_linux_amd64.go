@@ -14,26 +14,35 @@ import (
 // had taken the call (EINTR), for no program expects that of a clock. They are nil where that code is not understood.
 var (
 	// askingWall is for programs that read the monotonic clock all the time: they still read that by themselves.
-	askingWall = sync.OnceValue(func() *vdso.Patch {
-		return patchOf(func(was, at uint64) []byte {
-			code := slices.Concat(endbr, []byte{
-				0x85, 0xff, // test edi, edi: CLOCK_REALTIME
-				0x74, 0x14, // je call
-				0x83, 0xff, 0x02, // cmp edi, CLOCK_PROCESS_CPUTIME_ID
-				0x74, 0x0f, // je call
-				0x83, 0xff, 0x05, // cmp edi, CLOCK_REALTIME_COARSE
-				0x74, 0x0a, // je call
-				0x83, 0xff, 0x0b, // cmp edi, CLOCK_TAI
-				0x74, 0x05, // je call
-				0xe9}) // jmp was
-			code = binary.LittleEndian.AppendUint32(code, uint32(was-(at+uint64(len(code))+4)))
-			return append(code, asking(unix.SYS_CLOCK_GETTIME)...)
-		})
+	askingWall = sync.OnceValue(func() *vdso.Patch { return patchWall(asking(unix.SYS_CLOCK_GETTIME)) })
+	// askingGo is that for a program of Go, whose frame pointer it puts on the stack, which is another one than its goroutine's.
+	askingGo = sync.OnceValue(func() *vdso.Patch {
+		const push, pop, ret = 0x55, 0x5d, 0xc3
+		ask := asking(unix.SYS_CLOCK_GETTIME)
+		return patchWall(slices.Concat([]byte{push}, ask[:len(ask)-1], []byte{pop, ret}))
 	})
 	askingAll = sync.OnceValue(func() *vdso.Patch {
 		return patchOf(func(_, _ uint64) []byte { return slices.Concat(endbr, asking(unix.SYS_CLOCK_GETTIME)) })
 	})
 )
+
+// patchWall has code ask for the wall time.
+func patchWall(ask []byte) *vdso.Patch {
+	return patchOf(func(was, at uint64) []byte {
+		code := slices.Concat(endbr, []byte{
+			0x85, 0xff, // test edi, edi: CLOCK_REALTIME
+			0x74, 0x14, // je call
+			0x83, 0xff, 0x02, // cmp edi, CLOCK_PROCESS_CPUTIME_ID
+			0x74, 0x0f, // je call
+			0x83, 0xff, 0x05, // cmp edi, CLOCK_REALTIME_COARSE
+			0x74, 0x0a, // je call
+			0x83, 0xff, 0x0b, // cmp edi, CLOCK_TAI
+			0x74, 0x05, // je call
+			0xe9}) // jmp was
+		code = binary.LittleEndian.AppendUint32(code, uint32(was-(at+uint64(len(code))+4)))
+		return append(code, ask...)
+	})
+}
 
 // Hides reports whether programs can be made to ask for the time.
 func Hides() bool { return askingWall() != nil }

@@ -29,6 +29,7 @@ type Life struct {
 	Forker  Source // of the process that forked it; nil once it has executed something
 	Sharing Sharing
 	Code    *unwind.Space    // what it has mapped; nil before that is asked for
+	Names   *unwind.Names    // of a program of Go, those of its functions; known with Code
 	Others  []*Asker         // of its threads that have sources of their own
 	Nth     uint64           // of the threads of who forked it, as Program has it
 	Made    map[uint64]*Made // its threads but the first, by where in its memory each has its number
