@@ -2,6 +2,7 @@ package unwind
 
 import (
 	"bytes"
+	"encoding/binary"
 	"os"
 	"reflect"
 	"runtime"
@@ -15,11 +16,11 @@ func TestNames(t *testing.T) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		t.Skip("programs are others here")
 	}
-	self, err := os.Open("/proc/self/exe")
+	program, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer self.Close()
+	self := bytes.NewReader(program)
 	n := NewNames(self)
 	if n == nil {
 		t.Fatal("no names")
@@ -34,12 +35,18 @@ func TestNames(t *testing.T) {
 	if m == nil {
 		t.Fatal("no code")
 	}
-	for range 2 {
-		if name := n.At(pc + 1 - m.from + m.offset); !strings.HasSuffix(name, "unwind.TestNames") {
-			t.Errorf("%q", name)
-		}
+	offset := pc + 1 - m.from + m.offset
+	if name := n.find(self, offset-n.text); !strings.HasSuffix(name, "unwind.TestNames") {
+		t.Errorf("%q", name)
 	}
-	for _, other := range []string{"", "\x7fELF", strings.Repeat("\x7f", 4096)} {
+	open := func() (*os.File, error) { return os.Open("/proc/self/exe") }
+	first, second := n.Digest(offset, open), n.Digest(offset, func() (*os.File, error) { return nil, os.ErrNotExist })
+	if first == 0 || first != second || n.Digest(m.offset, open) == first {
+		t.Errorf("%x, then %x", first, second)
+	}
+	const entry = 24                                                 // where a program's file has the address of its first instruction
+	copy(program[entry:], binary.LittleEndian.AppendUint64(nil, pc)) // as of one that begins in code of another linker's
+	for _, other := range []string{"", "\x7fELF", strings.Repeat("\x7f", 4096), string(program)} {
 		if NewNames(bytes.NewReader([]byte(other))) != nil {
 			t.Errorf("%.8q has names", other)
 		}

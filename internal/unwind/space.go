@@ -71,14 +71,14 @@ func (s *Space) Chain(list []Place, pc, sp uint64) []Place {
 	return list
 }
 
-// Frames is Chain for a thread in code of the kernel's own that has put the frame pointer on the stack, of a program that keeps it in each function,
-// as Go's do on stacks of their own; none for one that stands elsewhere.
-func (s *Space) Frames(list []Place, pc, sp uint64) []Place {
-	w := walk{Space: s, pc: pc, fresh: true}
+// Frames is Chain for a thread in code of the kernel's own, called with the frame pointer rbp by a program that keeps it in each function, as Go's do on
+// stacks of their own; none for one that stands elsewhere.
+func (s *Space) Frames(list []Place, pc, rbp uint64) []Place {
+	w := walk{Space: s, pc: pc, rbp: rbp, fresh: true}
 	if w.at() != nil {
 		return list
 	}
-	for w.rbp = w.word(sp); w.rbp != 0 && len(list) < cap(list); {
+	for w.rbp != 0 && len(list) < cap(list) {
 		w.pc = w.word(w.rbp + 8)
 		m := w.at()
 		if m == nil {

@@ -104,16 +104,11 @@ func (in *Answerer) drawAlike(pid int, st *startStack, is *process.Asker) {
 
 // patchOf is for the program that a process runs; nil where that is not understood. Each file is looked at once.
 func (in *Answerer) patchOf(pid int) *gorandom.Patch {
-	f, err := in.table.OpenFile(pid, "exe")
+	f, is, err := in.programOf(pid)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	var st unix.Stat_t
-	if unix.Fstat(int(f.Fd()), &st) != nil {
-		return nil
-	}
-	is := programFile{st.Dev, st.Ino, st.Mtim, st.Ctim}
 	in.patching.Lock()
 	defer in.patching.Unlock()
 	patch, ok := in.patches[is]
@@ -130,7 +125,18 @@ type programFile struct {
 	changed, status unix.Timespec
 }
 
-// maxPatches bounds the files that are known. Programs of further ones draw by themselves.
+// programOf opens the program that a process runs.
+func (in *Answerer) programOf(pid int) (f *os.File, is programFile, err error) {
+	f, err = in.table.OpenFile(pid, "exe")
+	if err != nil {
+		return nil, is, err
+	}
+	var st unix.Stat_t
+	_ = unix.Fstat(int(f.Fd()), &st) // never fails
+	return f, programFile{st.Dev, st.Ino, st.Mtim, st.Ctim}, nil
+}
+
+// maxPatches bounds the files that are known. Programs of further ones draw by themselves, and all places of one are one.
 const maxPatches = 4096
 
 // handed finds the arguments of a new program that are numbers of descriptors which it was left, but for the standard ones.
@@ -157,10 +163,6 @@ func (in *Answerer) place(c *notify.Call, p *process.Asker) uint64 {
 	if runtime.GOARCH != "amd64" || isGo && c.Nr != unix.SYS_CLOCK_GETTIME {
 		return 0
 	}
-	sp, ok := in.table.StackOf(c.Task)
-	if !ok {
-		return 0
-	}
 	if p.Process.Code == nil {
 		p.Process.Code = in.codeOf(p.Process.PID)
 		if isGo {
@@ -169,8 +171,8 @@ func (in *Answerer) place(c *notify.Call, p *process.Asker) uint64 {
 	}
 	callers := make([]unwind.Place, 0, maxCallers)
 	if isGo {
-		callers = named(p.Process.Names, p.Process.Code.Frames(callers, c.IP, sp))
-	} else {
+		callers = in.named(p.Process, p.Process.Code.Frames(callers, c.IP, c.Args[2])) // see askingGo
+	} else if sp, ok := in.table.StackOf(c.Task); ok {
 		callers = p.Process.Code.Chain(callers, c.IP, sp)
 	}
 	if len(callers) == 0 {
@@ -186,36 +188,29 @@ func (in *Answerer) place(c *notify.Call, p *process.Asker) uint64 {
 	return max(h.Sum64(), 1)
 }
 
-// named has functions in the place of instructions; none where they have no names.
-func named(names *unwind.Names, list []unwind.Place) []unwind.Place {
-	if names == nil {
+// named has functions of the program of Go that a process runs in the place of instructions; none where they have no names.
+func (in *Answerer) named(p *process.Process, list []unwind.Place) []unwind.Place {
+	if p.Names == nil {
 		return nil
 	}
+	open := func() (*os.File, error) { return in.table.OpenFile(p.PID, "exe") }
 	for i, at := range list {
-		list[i] = unwind.Place{File: names.At(at.Offset)}
+		list[i] = unwind.Place{Offset: p.Names.Digest(at.Offset, open)}
 	}
 	return list
 }
 
-// maxNamed bounds the programs of Go whose functions have names: the file of each stays open. All places of further ones are one.
-const maxNamed = 256
-
 // namesOf looks at the program of Go that a process runs. Each file is looked at once.
 func (in *Answerer) namesOf(pid int) *unwind.Names {
-	f, err := in.table.OpenFile(pid, "exe")
+	f, is, err := in.programOf(pid)
 	if err != nil {
 		return nil
 	}
-	var st unix.Stat_t
-	_ = unix.Fstat(int(f.Fd()), &st) // never fails
-	is := programFile{st.Dev, st.Ino, st.Mtim, st.Ctim}
+	defer f.Close()
 	names, ok := in.names[is]
-	if !ok && len(in.names) < maxNamed {
+	if !ok && len(in.names) < maxPatches {
 		names = unwind.NewNames(f)
 		in.names[is] = names
-	}
-	if ok || names == nil {
-		f.Close()
 	}
 	return names
 }

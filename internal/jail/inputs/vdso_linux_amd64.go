@@ -15,11 +15,10 @@ import (
 var (
 	// askingWall is for programs that read the monotonic clock all the time: they still read that by themselves.
 	askingWall = sync.OnceValue(func() *vdso.Patch { return patchWall(asking(unix.SYS_CLOCK_GETTIME)) })
-	// askingGo is that for a program of Go, whose frame pointer it puts on the stack, which is another one than its goroutine's.
+	// askingGo is that for a program of Go. The frame pointer of who calls goes with the call, as an argument that it does not have: the stack is
+	// another one than its goroutine's.
 	askingGo = sync.OnceValue(func() *vdso.Patch {
-		const push, pop, ret = 0x55, 0x5d, 0xc3
-		ask := asking(unix.SYS_CLOCK_GETTIME)
-		return patchWall(slices.Concat([]byte{push}, ask[:len(ask)-1], []byte{pop, ret}))
+		return patchWall(slices.Concat([]byte{0x48, 0x89, 0xea}, asking(unix.SYS_CLOCK_GETTIME))) // mov rdx, rbp
 	})
 	askingAll = sync.OnceValue(func() *vdso.Patch {
 		return patchOf(func(_, _ uint64) []byte { return slices.Concat(endbr, asking(unix.SYS_CLOCK_GETTIME)) })
