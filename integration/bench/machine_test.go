@@ -39,7 +39,9 @@ func machineOf(ctx context.Context, root string) *machine {
 }
 
 // at says of what a figure is.
-func (m *machine) at() string { return strings.Join(strings.Fields(m.Commit+", "+m.Date+" "+m.CPU), " ") }
+func (m *machine) at() string {
+	return strings.Join(strings.Fields(m.Commit+", "+m.Date+" "+m.CPU), " ")
+}
 
 func (m *machine) line() string {
 	line := fmt.Sprintf("%s/%s, %d processors", m.OS, m.Arch, m.CPUs)
