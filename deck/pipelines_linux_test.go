@@ -47,8 +47,8 @@ func TestKilledWhileHeld(t *testing.T) {
 		fmt.Fprint(w, "answer")
 	})
 	late := filepath.Join(t.TempDir(), "late")
-	const script = `sh -c '%s=get %s http://slow.example/ >/dev/null; exit 7' & held=$!
-sh -c '[ ! -e %s ] || { n=0; while [ $n -lt 300000 ]; do n=$((n+1)); done; kill $0; }' $held
+	const script = `sh -c '%s=get %s http://slow.example/ >/dev/null; : >done; exit 7' & held=$!
+sh -c '[ ! -e %s ] || { until [ -e done ]; do :; done; n=0; while [ $n -lt 300000 ]; do n=$((n+1)); done; kill $0; }' $held
 wait`
 	res, out := b.sh(fmt.Sprintf(script, programVar, ownProgram(t), late))
 	if err := os.WriteFile(late, nil, 0o600); err != nil {
