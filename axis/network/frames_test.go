@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -97,5 +98,34 @@ func TestABlockedStream(t *testing.T) {
 	<-over
 	if took := time.Since(began); took < framesMost {
 		t.Errorf("over after %v", took)
+	}
+}
+
+// TestStreamsTakeTurns: what one stream gives after another counts as an answer of its own, and what it gives after itself does not.
+func TestStreamsTakeTurns(t *testing.T) {
+	t.Parallel()
+	c, said := &conn{}, new(bytes.Buffer)
+	top, frames := newFrames(new(written), c), http2.NewFramer(said, nil)
+	var answers []bool
+	c.turn.giving = func(answer bool) func(bool) {
+		answers = append(answers, answer)
+		return func(bool) {}
+	}
+	one, other := c.turnOf(2), c.turnOf(2)
+	for i, of := range []*turn{one, one, other, one, one, other} {
+		if i == 0 || i == 2 {
+			of.begins(func() {})
+		}
+		left := of.writes(1, false)
+		if err := frames.WriteData(5, false, []byte{0}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := said.WriteTo(top); err != nil {
+			t.Fatal(err)
+		}
+		left()
+	}
+	if want := []bool{true, false, true, true, false, true}; !slices.Equal(answers, want) {
+		t.Errorf("%v, want %v", answers, want)
 	}
 }

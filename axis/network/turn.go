@@ -41,7 +41,8 @@ func (t *turn) take() {
 		return
 	}
 	if t.taken == nil || !t.ends && time.Since(t.since) > GiveMost {
-		t.taken = t.giving(len(t.beginning) > 0 || t.frames != nil && t.frames.last.Swap(t) != t)
+		other := t.frames != nil && t.frames.last.Swap(t) != t
+		t.taken = t.giving(len(t.beginning) > 0 || other)
 		t.since = time.Now()
 	}
 }
