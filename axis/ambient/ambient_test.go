@@ -162,6 +162,49 @@ func TestPlaces(t *testing.T) {
 	})
 }
 
+// TestSparePlace has a program read at a place that is new while another one's time is left: it has that, as one whose function has another name now.
+func TestSparePlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, places := new(Heard), new(Places)
+		places.Number('s') // of a draw, which is the same in any build
+		s := log.Stream(nil, places)
+		now := func(s Timer, p *Places, place uint64) int64 {
+			time.Sleep(time.Second)
+			return s.Now(p.Number(place))
+		}
+		start := time.Now()
+		a1, b1, a2 := now(s, places, 'a'), now(s, places, 'b'), now(s, places, 'a')
+		log.Answered(1)
+		now(s, places, 'a')
+		times, _ := s.Times()
+
+		for what, of := range map[string]struct {
+			places string
+			want   []int64
+			beyond int64
+		}{
+			"another name":     {"xbx", []int64{a1, b1, a2}, 0},
+			"two others":       {"xyx", []int64{a1, b1, a2}, 0},
+			"more often":       {"xaba", []int64{a1, a1, b1, a2}, 0},
+			"after all others": {"abax", []int64{a1, b1, a2, a2 + int64(time.Second) - 1}, 1},
+		} {
+			clock := NewClock(start)
+			g, p, err := clock.Given(times)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Number('s')
+			var got []int64
+			for _, place := range of.places {
+				got = append(got, now(g, p, uint64(place)))
+			}
+			if !slices.Equal(got, of.want) || clock.Beyond() != of.beyond {
+				t.Errorf("%s: %v, want %v; %d beyond", what, got, of.want, clock.Beyond())
+			}
+		}
+	})
+}
+
 // TestPlacesEnd has a program ask at more places than are told apart: at those it is known to have, it has their numbers.
 func TestPlacesEnd(t *testing.T) {
 	p := new(Places)

@@ -138,6 +138,7 @@ type Given struct {
 
 	mu            sync.Mutex
 	queues        map[int][]int // of reads, what is not given yet, by place
+	spared        int           // of reads, the first that spare may give
 	last          int64         // given last; 0 for nothing
 	real          int64         // when that was
 	stands        int64         // since when it stands still below the next recorded one, by the kernel; 0 for not at all
@@ -254,13 +255,30 @@ func (g *Given) resume() {
 // next is the recorded time that comes next at a place; false where there is none before an answer that has not been asked for yet. What
 // was read before the last answer that has come, with all those before it, is passed over.
 func (g *Given) next(place int) (int64, bool) {
-	q := g.queues[place]
+	q, ok := g.queues[place]
+	if !ok {
+		return g.spare()
+	}
 	q = q[sort.SearchInts(q, g.begin[g.window]):]
 	g.queues[place] = q
 	if len(q) == 0 || g.reads[q[0]].window > g.open {
 		return 0, false
 	}
 	return g.take(place), true
+}
+
+// spare is for a place of which no time is recorded, as of a program that was changed: the first recorded time in reach that nobody has had. Whose it
+// is has it all the same.
+func (g *Given) spare() (int64, bool) {
+	g.spared = max(g.spared, g.begin[g.window])
+	for g.spared < len(g.reads) && g.reads[g.spared].given {
+		g.spared++
+	}
+	if g.spared == len(g.reads) || g.reads[g.spared].window > g.open {
+		return 0, false
+	}
+	g.spared++
+	return g.reads[g.spared-1].at, true
 }
 
 // near is how much earlier than recorded something may happen that runs beside an answer.
