@@ -81,10 +81,13 @@ func (c *maskings) headerFindings(lane string, of pair, at int) (out []finding) 
 // signature is an authorization that is made anew of each request, its headers among it (AWS's Signature Version 4).
 var signature = lazyregexp.New(`^AWS4-[A-Z0-9-]+ `)
 
+// unsigned are the headers that no signer has in its signature, for whoever passes a request on may change them.
+var unsigned = []string{"authorization", "expect", "transfer-encoding", "user-agent", "x-amzn-trace-id"}
+
 // signsOther reports whether signatures are of other headers, those among them that do not compare: then they differ too, and say nothing more.
 func signsOther(a, b []tape.HeaderField) bool {
 	signed := func(fields []tape.HeaderField) []tape.HeaderField {
-		return slices.DeleteFunc(slices.Clone(fields), func(f tape.HeaderField) bool { return strings.EqualFold(f.Name, "authorization") })
+		return slices.DeleteFunc(slices.Clone(fields), func(f tape.HeaderField) bool { return HeaderIn(unsigned, f.Name) })
 	}
 	return !slices.Equal(signed(a), signed(b))
 }

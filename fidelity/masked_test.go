@@ -349,17 +349,21 @@ func TestHeaders(t *testing.T) {
 
 // TestSignatures: a signature of other headers says nothing of its own, and one of the same is another key's.
 func TestSignatures(t *testing.T) {
-	with := func(signature, attempt string) []tape.Kind {
+	with := func(signature, attempt, trace string) []tape.Kind {
 		k := call("llm:a", 1, "{}", "yes")
-		k.RequestHeaders = []tape.HeaderField{{Name: "Amz-Sdk-Invocation-Id", Value: attempt}, {Name: "Authorization", Value: "AWS4-HMAC-SHA256 td_authorization_" + signature}}
+		k.RequestHeaders = []tape.HeaderField{
+			{Name: "Amz-Sdk-Invocation-Id", Value: attempt}, {Name: "Authorization", Value: "AWS4-HMAC-SHA256 td_authorization_" + signature}, {Name: "X-Amzn-Trace-Id", Value: trace},
+		}
 		return []tape.Kind{k}
 	}
 	o := &LaneOptions{SameSecrets: true, Headers: func(name string) bool { return !HeaderIn(TransportHeaders(), name) }}
-	if r := compareLanes(t, Semantic, with("0123456789ab", oneID), with("ba9876543210", otherID), o); len(r.Divergences) > 0 {
-		t.Errorf("of other headers: %v", r.Divergences)
-	}
-	if r := compareLanes(t, Semantic, with("0123456789ab", oneID), with("ba9876543210", oneID), o); len(r.Divergences) != 1 {
-		t.Errorf("of the same: %v", r.Divergences)
+	for what, tt := range map[string]struct {
+		attempt, trace string
+		want           int
+	}{"of other headers": {otherID, oneID, 0}, "of the same": {oneID, oneID, 1}, "beside another header": {oneID, otherID, 1}} {
+		if r := compareLanes(t, Semantic, with("0123456789ab", oneID, oneID), with("ba9876543210", tt.attempt, tt.trace), o); len(r.Divergences) != tt.want {
+			t.Errorf("%s: %v", what, r.Divergences)
+		}
 	}
 }
 
