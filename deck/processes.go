@@ -456,7 +456,7 @@ func (p *processes) time(what string, in *processInputs, recorded *tape.Payload,
 		g, places, _ = clock.Given(nil) // none: no error
 	}
 	if clock == p.clock {
-		g.AtWork = func() bool { return atWork(in.program.Host) }
+		g.AtWork, g.AtOnce = func() bool { return atWork(in.program.Host) }, in.program.OwnTicks
 		p.mu.Lock()
 		if parent := p.live[in.parent]; parent != nil && in.program.Thread && in.program.PID != 0 {
 			g.Process = parent.given

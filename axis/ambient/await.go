@@ -41,6 +41,9 @@ func (g *Given) Await(ctx context.Context, arrival uint64) (begins func(), held 
 	}
 	comes(1)
 	return func() { comes(-1) }, func(on bool) {
+		if g.AtOnce {
+			g.clock.hold(arrival, on)
+		}
 		if on {
 			comes(-1)
 		} else {
@@ -94,13 +97,14 @@ func (g *Given) missing(mark int) (quiet time.Duration, missing bool) {
 		return 0, false
 	}
 	g.resume()
-	first := g.begin[max(g.window, g.waited)]
-	for i := first; i < g.begin[mark+1]; i++ {
+	come, first := min(g.window, mark), g.begin[max(g.window, g.waited)]
+	held, free := g.clock.missing(g.marks[come:mark]) // what is held up may be until this one has ended
+	for i := first; i < g.begin[come+held+1]; i++ {
 		if r := &g.reads[i]; !r.given {
 			return quietFor(r.at - g.before(i)), true
 		}
 	}
-	return quietAnswer, g.window < mark && g.waited < mark
+	return quietAnswer, free && g.waited < mark
 }
 
 // before is the time that was read before the one at i; that itself where there is none.

@@ -189,6 +189,37 @@ func TestAwaitBehindOneThatIsHeld(t *testing.T) {
 	})
 }
 
+// TestAwaitBesideOneThatIsHeld: an answer does not wait for one that is held up, of a process that gets what it asked for at once in the order of its
+// ends: that one may wait for this one. It waits for one that is not.
+func TestAwaitBesideOneThatIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		again := recordSteps(t)
+		for _, tt := range []struct {
+			atOnce, held bool
+			took         time.Duration // at least; 0 for not at all
+		}{{false, true, quietAnswer}, {true, false, quietAnswer}, {true, true, 0}} {
+			clock, g := again()
+			g.AtOnce = tt.atOnce
+			clock.Answered(1)
+			for range 3 {
+				g.Now(0)
+			}
+			_, held, err := g.Await(t.Context(), 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			held(tt.held)
+			began := time.Now()
+			if _, _, err := g.Await(t.Context(), 3); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); took < tt.took || tt.took == 0 && took > 0 {
+				t.Errorf("%+v: waited %v", tt, took)
+			}
+		}
+	})
+}
+
 // TestEarly gives a time of after an answer to what is done before it, where it is about to come.
 func TestEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -22,7 +22,8 @@ type Clock struct {
 	mu       sync.Mutex
 	asked    map[uint64]bool
 	answered map[uint64]bool
-	behind   int64 // by how many ns the time that was given last lay behind the kernel's
+	held     map[uint64]bool // recorded exchanges whose answers are held up until others have ended
+	behind   int64           // by how many ns the time that was given last lay behind the kernel's
 	recorded []int64
 	given    []int64
 	left     bool        // the run has left the recorded times
@@ -35,12 +36,12 @@ type Clock struct {
 
 // NewClock returns a clock for a recording that began at start.
 func NewClock(start time.Time) *Clock {
-	return &Clock{kernel: wall, asked: make(map[uint64]bool), answered: make(map[uint64]bool), behind: wall() - start.UnixNano()}
+	return &Clock{kernel: wall, asked: make(map[uint64]bool), answered: make(map[uint64]bool), held: make(map[uint64]bool), behind: wall() - start.UnixNano()}
 }
 
 // NewTicks returns the monotonic clock of a replay: the kernel's, until a recorded time was given.
 func NewTicks() *Clock {
-	return &Clock{kernel: ticks, asked: make(map[uint64]bool), answered: make(map[uint64]bool)}
+	return &Clock{kernel: ticks, asked: make(map[uint64]bool), answered: make(map[uint64]bool), held: make(map[uint64]bool)}
 }
 
 // Asked is told of the recorded exchange of this arrival when the program has asked for it again.
@@ -56,6 +57,32 @@ func (c *Clock) Answered(arrival uint64) {
 	defer c.mu.Unlock()
 	c.mark(c.asked, arrival)
 	c.mark(c.answered, arrival)
+}
+
+// hold says whether an answer is held up until others have ended.
+func (c *Clock) hold(arrival uint64, on bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held[arrival] = on
+	c.changed.Happened()
+}
+
+// missing reports whether one of these answers has not come that is not held up. held is the number of the first before it that is; len(marks)
+// for none.
+func (c *Clock) missing(marks []uint64) (held int, free bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	held = len(marks)
+	for i, arrival := range marks {
+		switch {
+		case c.answered[arrival]:
+		case c.held[arrival]:
+			held = min(held, i)
+		default:
+			return held, true
+		}
+	}
+	return held, false
 }
 
 // mark says of an exchange that it has come so far. mu is held.
@@ -128,6 +155,7 @@ func (c *Clock) keep(reads []reading) {
 type Given struct {
 	AtWork  func() bool // whether the process has something to do; nil is never. Set before the first use
 	Process *Given      // whose thread this is, and which heard of its answers too; nil for a process. Set likewise
+	AtOnce  bool        // what holds its answers up is what it asked for at once with them, and gets in the order of their ends. Set likewise
 
 	coming atomic.Int64 // answers that wait for nothing, and have not reached the process
 
