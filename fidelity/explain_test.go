@@ -314,3 +314,23 @@ func TestFirstIsWhatWasLeftOut(t *testing.T) {
 		}
 	}
 }
+
+// TestFirstIsWhatNothingAnswered: what a process never asked for, since nothing answered what it asked for before, is not the first divergence where
+// its timers had it ask for what came behind both by then.
+func TestFirstIsWhatNothingAnswered(t *testing.T) {
+	asked := func(url string, at uint64) *tape.HTTPExchange {
+		k := get(url, at, 200)
+		k.Extra = append(tape.NumberField(tape.PlaceKey, at), tape.NumberField(tape.OpenerKey, 1)...)
+		return k
+	}
+	first, then, behind := asked("http://h/old", 1), asked("http://h/then", 10), asked("http://i/behind", 20)
+	fresh := get("http://h/new", 3, 400)
+	fresh.Lane, fresh.Error = laneUnmatched, "not on the tape"
+	r, err := CompareLanes(Semantic, tapeOf(get("http://h/0", 0, 200), first, then, behind), tapeOf(get("http://h/0", 0, 200), behind, fresh), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Divergences[0]; len(r.Divergences) != 3 || got.Category != MissingInRecorded {
+		t.Error(r.Divergences)
+	}
+}

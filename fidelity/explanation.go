@@ -18,7 +18,8 @@ const maxNearest = 16
 // explanation says why divergences are there, once all are found.
 type explanation struct {
 	*comparison
-	first *refusal // of the requests that nothing answered
+	first   *refusal     // of the requests that nothing answered
+	instead *tape.Record // the recorded one in whose place it came; nil for none
 }
 
 // explainAll orders what was found by where the replay had come to, explains it and reports it.
@@ -81,6 +82,9 @@ func (c *explanation) refused() {
 		}
 		unasked = slices.DeleteFunc(unasked, func(r *tape.Record) bool { return r == near })
 		c.inPlaceOf(near, p)
+		if p.at == c.first.at {
+			c.instead = near
+		}
 		p.Cause = ""
 		p.show(changes)
 		p.Nearest, p.Recorded = new(near.Seq), describe(near.Kind)
@@ -154,7 +158,8 @@ func (c *explanation) previews() {
 }
 
 // consequences marks every divergence that came after a refused request. A recorded request that was never asked for shows
-// no sooner than the refused one that stood in its place, unless the replay had come past it by then.
+// no sooner than the refused one that stood in its place, unless the replay had come past it by then: what had followed that place was not left out
+// before it, though the timers of one process may have it come later than what came behind both.
 func (c *explanation) consequences() {
 	if c.first == nil {
 		return
@@ -162,7 +167,7 @@ func (c *explanation) consequences() {
 	for i := range c.found {
 		p := &c.found[i]
 		if p.rank == 1 && p.at < c.first.at {
-			if p.next > 0 && p.next < c.first.at && p.Follows == "" {
+			if p.next > 0 && p.next < c.first.at && p.Follows == "" && (c.instead == nil || !thenAsked(c.instead, p.rec)) {
 				continue
 			}
 			p.at = c.first.at
@@ -179,6 +184,12 @@ func (c *explanation) consequences() {
 			p.Follows = fmt.Sprintf("follows from the refused request %s (replay seq %d)", c.first.request, c.first.seq)
 		}
 	}
+}
+
+// thenAsked reports whether one thread, or process, made the request y once x had ended.
+func thenAsked(x, y *tape.Record) bool {
+	by := numberOf(x, tape.OpenerKey)
+	return by != 0 && by == numberOf(y, tape.OpenerKey) && endedAt(x) < begunAt(y)
 }
 
 // explainFirst says of the first divergence what it comes from, where nothing shows a nearer cause.
