@@ -94,7 +94,7 @@ func (c *changing) begin(w world) (err error) {
 	}
 	c.trees.made, c.trees.journal = c.staged, c.journal.Load
 	c.journal.Store(files.NewJournal(roots, &files.JournalOptions{
-		Store: c.trees.store, Staged: c.staged, Scrubber: c.s.scrub, Masker: c.s.mask, Exclude: c.trees.exclude,
+		Store: c.trees.store, Staged: c.staged, Scrubber: c.s.scrub, Exclude: c.trees.exclude,
 		By: c.servers.conversation,
 	}))
 	return nil

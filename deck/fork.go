@@ -440,7 +440,7 @@ func begunRecord(rec *tape.Record) *tape.Record {
 func besideOf(rec *tape.Record) string {
 	switch k := rec.Kind.(type) {
 	case *tape.FileWrite:
-		return fmt.Sprintln(k.Path, k.ContentDigest)
+		return fmt.Sprintln(k.Path, k.ContentHash)
 	case *tape.ProcessSpawn:
 		return fmt.Sprintf("%q %d %s", append([]string{k.Program}, k.Args...), k.ExitCode, k.Signal)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/fidelity/internal/align"
 	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
+	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -499,6 +500,70 @@ func (o *outcome) addMasked(k tape.Kind) {
 	default:
 		o.add(k)
 	}
+}
+
+// maskFiles gives the files that differ the digests by which they compare: of their bytes with volatile facts masked and placeholders
+// renumbered. A recording has none of them, for of two runs most files are the same to the byte. Where both sides have one, of another
+// producer or an older recording, it stands.
+func (c *comparison) maskFiles() {
+	if c.o.Payload == nil {
+		return
+	}
+	type state struct {
+		path string
+		hash cas.Digest
+	}
+	var states [2]map[state]bool
+	var bare [2]map[string]bool // of each path whether a record has no digest
+	atOnce(func(s Side) {
+		states[s], bare[s] = make(map[state]bool), make(map[string]bool)
+		for e := range c.sides[s].records(ofFile) {
+			f := tape.FileOf(e.rec.Kind)
+			states[s][state{f.Path, stateOf(f)}] = true
+			bare[s][f.Path] = bare[s][f.Path] || f.ContentDigest.IsZero() && f.Content != nil
+		}
+	})
+	unlike := make(map[string]bool)
+	for s, o := range [2]Side{Replay, Recorded} {
+		for at := range states[s] {
+			if is, there := bare[o][at.path]; there && (is || bare[s][at.path]) && !states[o][at] {
+				unlike[at.path] = true
+			}
+		}
+	}
+	if len(unlike) == 0 {
+		return
+	}
+	atOnce(func(s Side) {
+		for e := range c.sides[s].records(ofFile) {
+			if f := tape.FileOf(e.rec.Kind); unlike[f.Path] && f.Content != nil {
+				if b, err := c.o.Payload(f.Content, s); err == nil { // else the hash tells
+					e.become(withDigest(e.rec.Kind, c.o.digest(b, s)))
+				}
+			}
+		}
+	})
+}
+
+// digest is that by which the bytes of a file compare.
+func (o *LaneOptions) digest(b []byte, s Side) cas.Digest {
+	masked, _ := o.Masks[s].Trace(scrub.Renumber(b))
+	return cas.Sum(masked)
+}
+
+// withDigest is a kind that is about a file with another digest of its content.
+func withDigest(k tape.Kind, d cas.Digest) tape.Kind {
+	switch k := k.(type) {
+	case *tape.FileRead:
+		out := *k
+		out.ContentDigest = d
+		return &out
+	case *tape.FileWrite:
+		out := *k
+		out.ContentDigest = d
+		return &out
+	}
+	return k
 }
 
 // stateOf is what stands for the bytes of a file in lane mode.

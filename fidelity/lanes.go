@@ -145,6 +145,7 @@ func compareAll(mode Mode, recorded, replay Records, o *LaneOptions, pairing boo
 	if err != nil {
 		return nil, err
 	}
+	base.maskFiles()
 	c := &laneCompare{
 		comparison: base, ends: newEndings(base), renamed: make(map[string]bool),
 		models: &modelCalls{comparison: base, orders: make(map[string]*order)},

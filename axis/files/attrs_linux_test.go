@@ -73,7 +73,7 @@ func TestChangesOfAttributes(t *testing.T) {
 	store := cas.NewMemory()
 	opts := &SnapOptions{Store: store}
 	var got []string
-	for rec, err := range records(Changes(snap(t, one, opts), snap(t, two, opts)), store, nil) {
+	for rec, err := range records(Changes(snap(t, one, opts), snap(t, two, opts)), store) {
 		must(t, err)
 		f := recordFile(&rec)
 		got = append(got, f.Path+" "+f.Mode+" "+attrsOf(f))

@@ -197,8 +197,8 @@ func lower(t *testing.T, bound *int, to int) {
 }
 
 // records turns changes into records, in the same order. The first error of the store ends the sequence.
-func records(changes []Change, store cas.Store, m Masker) iter.Seq2[tape.Record, error] {
-	r := &recorder{store: store, masker: m}
+func records(changes []Change, store cas.Store) iter.Seq2[tape.Record, error] {
+	r := &recorder{store: store}
 	return func(yield func(tape.Record, error) bool) {
 		for i := range changes {
 			rec, err := r.between(changes[i].Path, changes[i].Before, changes[i].After)

@@ -38,7 +38,6 @@ type JournalOptions struct {
 	Store    cas.Store // takes what the run found; nil takes digests only
 	Staged   cas.Store // takes what the run made of it, and has what Store has: a Staging in front of it; nil is Store
 	Scrubber Scrubber  // as in SnapOptions
-	Masker   Masker    // gives content_digest; nil leaves it out
 	// MaxFileSize is the length in bytes of the longest file that is kept; 0 is DefaultMaxFileSize.
 	MaxFileSize int64
 	// By names who made a change, of those whom Touch.By numbers: a record has it as its further key "conversation". 0, and a nil
@@ -78,12 +77,11 @@ type Journal struct {
 	final   bool // End is called: of the one goroutine that is in Barrier or End, and of those that it starts
 
 	mu     sync.Mutex
-	lost   map[*node]Reason          // whose pre-image is not kept; guarded by mu
-	left   map[*node]Reason          // of which what stands there is not kept; guarded by mu
-	linked map[*node]bool            // that were changed while they had names that are not known; guarded by mu
-	long   map[*node]string          // what stands at the end where that is too large to keep; guarded by mu
-	masked map[cas.Digest]cas.Digest // what the Masker gives for contents that the snapshot at the end read; guarded by mu
-	ended  []*item                   // states that a call ended since the last barrier; guarded by mu
+	lost   map[*node]Reason // whose pre-image is not kept; guarded by mu
+	left   map[*node]Reason // of which what stands there is not kept; guarded by mu
+	linked map[*node]bool   // that were changed while they had names that are not known; guarded by mu
+	long   map[*node]string // what stands at the end where that is too large to keep; guarded by mu
+	ended  []*item          // states that a call ended since the last barrier; guarded by mu
 }
 
 // A journalRoot is a root and what is known of the paths below.
@@ -102,7 +100,7 @@ type journalRoot struct {
 // NewJournal begins a journal of roots, before the program runs. A path belongs to the most specific root that holds it;
 // paths outside of all are passed over.
 func NewJournal(roots []JournalRoot, o *JournalOptions) *Journal {
-	j := &Journal{lost: make(map[*node]Reason), left: make(map[*node]Reason), linked: make(map[*node]bool), long: make(map[*node]string), masked: make(map[cas.Digest]cas.Digest), began: time.Now()}
+	j := &Journal{lost: make(map[*node]Reason), left: make(map[*node]Reason), linked: make(map[*node]bool), long: make(map[*node]string), began: time.Now()}
 	if o != nil {
 		j.o = *o
 	}
@@ -126,7 +124,7 @@ func NewJournal(roots []JournalRoot, o *JournalOptions) *Journal {
 }
 
 func (j *Journal) addRoot(r JournalRoot) {
-	root := &journalRoot{JournalRoot: r, rec: recorder{store: j.o.Staged, masker: j.o.Masker, prefix: r.Prefix}, rules: &rulesAbove{root: r.Root}}
+	root := &journalRoot{JournalRoot: r, rec: recorder{store: j.o.Staged, prefix: r.Prefix}, rules: &rulesAbove{root: r.Root}}
 	root.node = &node{root: root, state: isKnown, start: &Entry{Mode: Dir | 0o755}, last: &Entry{Mode: Dir | 0o755}}
 	root.top, root.err = topFolder(r.Root)
 	if r.Tree != nil {
@@ -286,24 +284,6 @@ func (j *Journal) read(dir, path string, s stamp) (c cached, ok bool) {
 	return c, false
 }
 
-// seen returns what masks a content that the snapshot at the end reads while it is in memory, where a record will tell of it; nil without a
-// Masker.
-func (j *Journal) seen(dir, path string) func(cas.Digest, []byte) {
-	if j == nil || j.o.Masker == nil {
-		return nil
-	}
-	return func(d cas.Digest, stored []byte) {
-		for _, r := range j.roots {
-			if was := r.Tree.at(path); r.Dir == dir && len(stored) <= longFile && (was == nil || was.Digest != d) {
-				masked := j.o.Masker.Digest(stored)
-				j.mu.Lock()
-				j.masked[d] = masked
-				j.mu.Unlock()
-			}
-		}
-	}
-}
-
 // maxLong is how many bytes of a file that is too large to keep are read for its digest. A sparse one may have any length.
 const maxLong = 4 << 30
 
@@ -347,7 +327,6 @@ func (j *Journal) HideLate(o *LateOptions) (changed int, err error) {
 		}
 	}
 	for _, it := range j.ended {
-		it.masked = cas.Digest{} // it is of the content as it was
 		all = append(all, it.now)
 	}
 	return o.hideEntries(all)

@@ -469,7 +469,7 @@ func (it *item) isNews(ignored bool) bool {
 func (j *Journal) record(it *item, ignored, whole bool) (tape.Record, error) {
 	r := it.root.rec
 	if it.now != nil {
-		r.hand = inHand{digest: it.now.Digest, text: it.text, masked: it.masked}
+		r.hand = inHand{digest: it.now.Digest, text: it.text}
 	}
 	rec, err := r.between(it.rel, it.before, it.now)
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/scrub"
-	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
 
 // home begins a journal of one root, HOME, which holds m.
@@ -502,7 +501,7 @@ func BenchmarkJournalOfNewFiles(b *testing.B) {
 		dir, done := scratch(b)
 		store := openStore(b, filepath.Join(b.TempDir(), "s"))
 		before := snap(b, dir, &SnapOptions{Store: store})
-		p := newProgram(b, &JournalOptions{Store: store, Staged: newStaging(b, store), Scrubber: scrub.New(scrub.Key{}, nil), Masker: masks.New(nil)}, JournalRoot{Dir: dir, Tree: before})
+		p := newProgram(b, &JournalOptions{Store: store, Staged: newStaging(b, store), Scrubber: scrub.New(scrub.Key{}, nil)}, JournalRoot{Dir: dir, Tree: before})
 		text := strings.Repeat("some line of text\n", 80)
 		began := time.Now()
 		for i := range 20_000 {
@@ -559,7 +558,7 @@ func TestJournalsMemory(t *testing.T) {
 	store := openStore(t, filepath.Join(t.TempDir(), "s"))
 	before := snap(t, dir, &SnapOptions{Store: store})
 	s := scrub.New(scrub.Key{}, nil)
-	p := newProgram(t, &JournalOptions{Store: store, Scrubber: s, Masker: masks.New(nil)}, JournalRoot{Dir: dir, Tree: before})
+	p := newProgram(t, &JournalOptions{Store: store, Scrubber: s}, JournalRoot{Dir: dir, Tree: before})
 	line := []byte(strings.Repeat("words of a line, now and then more of them\n", 1000))
 	for i := range 153 {
 		size := 200 << 10

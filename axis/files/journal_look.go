@@ -22,8 +22,7 @@ type look struct {
 	whole  bool   // a call ended it
 	long   string // of a file that is too large to keep, at the end
 	fileContent
-	masked cas.Digest // of a file that changed
-	err    error
+	err error
 }
 
 // A looker looks at items one after the other.
@@ -109,12 +108,9 @@ func (l *looker) file(it *item, was *stamp, sure bool) error {
 		return nil
 	}
 	it.held = f.held()
-	it.fileContent, err = l.j.o.content(l.j.o.Staged, f, &now, it.root.Prefix+it.rel, it.root.Tree.at(it.rel), l.masker(it))
+	it.fileContent, err = l.j.o.content(l.j.o.Staged, f, &now, it.root.Prefix+it.rel, it.root.Tree.at(it.rel))
 	if it.now = it.entry; it.now != nil {
 		it.now.Attrs = f.attrs().encode(l.j.o.Scrubber)
-	}
-	if err == nil && l.j.o.Masker != nil && it.masked.IsZero() && !SameEntry(it.before, it.now) {
-		err = l.mask(it)
 	}
 	return err
 }
@@ -135,42 +131,7 @@ func (l *looker) told(it *item) error {
 		}
 		done()
 	}
-	if l.j.o.Masker == nil {
-		return nil
-	}
-	l.j.mu.Lock()
-	it.masked = l.j.masked[it.now.Digest]
-	l.j.mu.Unlock()
-	if !it.masked.IsZero() {
-		return nil
-	}
-	return l.mask(it)
-}
-
-// masker returns what masks a content while it is in memory, where it is another than before; nil without a Masker.
-func (l *looker) masker(it *item) func(cas.Digest, []byte) {
-	if l.j.o.Masker == nil {
-		return nil
-	}
-	return func(d cas.Digest, stored []byte) {
-		if it.before == nil || it.before.Digest != d {
-			it.masked = l.j.o.Masker.Digest(stored)
-		}
-	}
-}
-
-// mask takes the digest by which the content of a file is compared.
-func (l *looker) mask(it *item) error {
-	if it.text != nil {
-		it.masked = l.j.o.Masker.Digest([]byte(*it.text))
-		return nil
-	}
-	if l.j.o.Staged == nil {
-		return nil
-	}
-	var err error
-	it.masked, err = maskedDigest(l.j.o.Masker, l.j.o.Staged, it.now.Digest, it.now.Size)
-	return err
+	return nil
 }
 
 // see returns what stands at name in f, of which s is known; of a regular file nil.
@@ -211,13 +172,13 @@ type fileContent struct {
 // with a clock that ticks, every 10 ms or oftener where a file can be leased.
 const settleTime = 50 * time.Millisecond
 
-// content reads and scrubs a file, of which before is the stamp, and puts it into store. seen is as in taker. was is what a snapshot has there; nil for nothing.
-func (o *JournalOptions) content(store cas.Store, file reading, before *sight, path string, was *Entry, seen func(cas.Digest, []byte)) (out fileContent, err error) {
+// content reads and scrubs a file, of which before is the stamp, and puts it into store. was is what a snapshot has there; nil for nothing.
+func (o *JournalOptions) content(store cas.Store, file reading, before *sight, path string, was *Entry) (out fileContent, err error) {
 	if before.size > o.MaxFileSize {
 		return out, &errSkipped{TooLarge}
 	}
 	quiet := before.ctime < time.Now().Add(-settleTime).UnixNano() && !file.held()
-	t := taker{store: store, scrubber: o.Scrubber, limit: o.MaxFileSize, seen: seen, texts: true}
+	t := taker{store: store, scrubber: o.Scrubber, limit: o.MaxFileSize, texts: true}
 	got, err := t.take(file, before.size, path, was)
 	if err != nil {
 		return out, err

@@ -220,7 +220,7 @@ func (j *Journal) keepFile(n *node, f folder, name string, s *sight) (func() err
 	attrs := file.attrs().encode(j.o.Scrubber)
 	read := func() (*Entry, error) {
 		defer file.Close()
-		got, err := j.o.content(j.o.Store, file, &now, n.root.Prefix+path, was, nil)
+		got, err := j.o.content(j.o.Store, file, &now, n.root.Prefix+path, was)
 		if err == nil {
 			got.entry.Attrs = attrs
 		}

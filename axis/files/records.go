@@ -3,7 +3,6 @@ package files
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"iter"
 	"slices"
 	"strings"
@@ -13,18 +12,12 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// A Masker gives the digest of content that two recordings compare, with volatile parts masked; *masks.Masker is one.
-type Masker interface {
-	Digest(b []byte) cas.Digest
-}
-
 // A recorder turns changes into records of the kinds file_write and file_delete, one a path; only Kind and Raw are set. A change of
 // mode or attributes alone is a file_write with the same content. The content of a symbolic link is its target, that of a directory
 // or FIFO is empty, and a file_delete of one has its mode. A record of a secret file has the further key "secret", the keyed digest
 // of the true bytes, one of a path with extended attributes has "xattrs". The contents are in store, whose errors are its own.
 type recorder struct {
 	store  cas.Store
-	masker Masker // gives content_digest; nil leaves it out
 	prefix string // stands before each path, as JournalRoot.Prefix
 	hand   inHand
 }
@@ -45,8 +38,7 @@ func elsewhere(path string) bool {
 // inHand is what is known of one content without asking the store.
 type inHand struct {
 	digest cas.Digest
-	text   *string    // nil where it is not at hand
-	masked cas.Digest // what the Masker gives; zero where it was not asked
+	text   *string // nil where it is not at hand
 }
 
 // between returns the record of a path at which stood before and stands after, each nil for nothing, not both.
@@ -89,39 +81,7 @@ func (r *recorder) content(f *tape.File, e *Entry) error {
 	if e.Attrs != "" {
 		f.Extra = append(f.Extra, tape.Field{Name: attrsKey, Value: []byte(e.Attrs)})
 	}
-	if r.masker == nil || f.IsPlace() {
-		return nil
-	}
-	if e.Mode.IsRegular() && r.hand.digest == e.Digest && !r.hand.masked.IsZero() {
-		f.ContentDigest = r.hand.masked
-		return nil
-	}
-	if e.Mode.IsLink() {
-		f.ContentDigest = r.masker.Digest([]byte(e.Target))
-		return nil
-	}
-	f.ContentDigest, err = maskedDigest(r.masker, r.store, e.Digest, e.Size)
-	return err
-}
-
-// maskedDigest returns what m gives for a content.
-func maskedDigest(m Masker, store cas.Store, d cas.Digest, size int64) (cas.Digest, error) {
-	if long, ok := m.(interface {
-		DigestReader(r io.Reader) (cas.Digest, error)
-	}); ok && size > longFile {
-		r, err := store.Open(d)
-		if err != nil {
-			return cas.Digest{}, err
-		}
-		defer r.Close()
-		return long.DigestReader(r)
-	}
-	b, done, err := borrowBlob(store, d, size)
-	if err != nil {
-		return cas.Digest{}, err
-	}
-	defer done()
-	return m.Digest(b), nil
+	return nil
 }
 
 // payload returns the payload of a file or link. Only what may stand in the record itself is read.

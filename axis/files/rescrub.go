@@ -122,12 +122,12 @@ func (o *LateOptions) hidden(b []byte, err error) (stored []byte, secret string,
 }
 
 // HideLateRecord brings a file_write or file_delete into the form that it would have if what became known since had been
-// known before, as HideLate does with trees; masker, which may be nil, gives the new content_digest. A record whose path or
+// known before, as HideLate does with trees. A record whose path or
 // link holds a secret keeps neither, and says that it is ignored, for no tree has the path any more.
 //
 // The errors are those of the store; a content that is not there has nothing to hide.
-func HideLateRecord(rec *tape.Record, o *LateOptions, masker Masker) error {
-	h := &recordHider{LateOptions: o, masker: masker}
+func HideLateRecord(rec *tape.Record, o *LateOptions) error {
+	h := &recordHider{o}
 	switch k := rec.Kind.(type) {
 	case *tape.FileWrite:
 		err := errors.Join(h.content(&k.File), h.before(&k.File))
@@ -143,7 +143,6 @@ func HideLateRecord(rec *tape.Record, o *LateOptions, masker Masker) error {
 
 type recordHider struct {
 	*LateOptions
-	masker Masker
 }
 
 // content hides what a file_write left.
@@ -160,9 +159,7 @@ func (h *recordHider) content(f *tape.File) error {
 		return err
 	}
 	f.ContentHash, f.LenBytes = f.Content.Hash, f.Content.Len
-	if h.masker != nil {
-		f.ContentDigest = h.masker.Digest(stored)
-	}
+	f.ContentDigest = cas.Digest{} // of what stood there, on the tape of another producer
 	markSecret(f, secret)
 	return nil
 }

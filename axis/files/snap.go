@@ -326,7 +326,7 @@ func (s *snapper) read(f *found, out *slot, at *visit) error {
 		return &errSkipped{TooLarge}
 	}
 	out.entry.Attrs = file.attrs().encode(s.opts.Scrubber)
-	t := taker{store: s.opts.Store, scrubber: s.opts.Scrubber, limit: s.opts.MaxFileSize, seen: s.opts.Journal.seen(s.opts.RootName, f.path)}
+	t := taker{store: s.opts.Store, scrubber: s.opts.Scrubber, limit: s.opts.MaxFileSize}
 	was := s.opts.Known.at(f.path)
 	got, err := t.take(file, now.size, f.path, was)
 	if err != nil {

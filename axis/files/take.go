@@ -29,8 +29,6 @@ type taker struct {
 	scrubber Scrubber
 	limit    int64 // bytes
 	texts    bool  // short texts are wanted
-	// seen, when not nil, is given what is stored of a content that is in memory as a whole, for as long as the call lasts.
-	seen func(d cas.Digest, stored []byte)
 }
 
 // buffers hold contents of at most longFile bytes while they are looked at: a run that writes very many would else wait for the
@@ -115,9 +113,6 @@ func (t *taker) whole(r io.Reader, size int64, path string, was *Entry) (taken, 
 		out.digest = cas.Sum(stored)
 	} else if out.digest, err = t.store.Put(stored); err != nil {
 		return out, err
-	}
-	if t.seen != nil {
-		t.seen(out.digest, stored)
 	}
 	return out, nil
 }

@@ -219,7 +219,7 @@ func (l *Pass) again(rec *tape.Record) error {
 	case *tape.WSMessage:
 		return l.content(&k.Payload)
 	case *tape.FileWrite, *tape.FileDelete:
-		return files.HideLateRecord(rec, l.fileOptions(), l.Mask)
+		return files.HideLateRecord(rec, l.fileOptions())
 	}
 	return nil
 }
