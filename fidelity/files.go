@@ -506,9 +506,6 @@ func (o *outcome) addMasked(k tape.Kind) {
 // renumbered. A recording has none of them, for of two runs most files are the same to the byte. Where both sides have one, of another
 // producer or an older recording, it stands.
 func (c *comparison) maskFiles() {
-	if c.o.Payload == nil {
-		return
-	}
 	type state struct {
 		path string
 		hash cas.Digest
@@ -537,7 +534,8 @@ func (c *comparison) maskFiles() {
 	atOnce(func(s Side) {
 		for e := range c.sides[s].records(ofFile) {
 			if f := tape.FileOf(e.rec.Kind); unlike[f.Path] && f.Content != nil {
-				if b, err := c.o.Payload(f.Content, s); err == nil { // else the hash tells
+				x := explainer{o: c.o} // which counts what is read, of one side
+				if b, err := x.bytes(f.Content, s); err == nil { // else the hash tells
 					e.become(withDigest(e.rec.Kind, c.o.digest(b, s)))
 				}
 			}

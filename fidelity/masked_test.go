@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -412,18 +414,44 @@ func TestMaskedFields(t *testing.T) {
 // TestMaskedOutcome: of outcomes what masks hide in files counts, and nothing else.
 func TestMaskedOutcome(t *testing.T) {
 	masks, digest := builtinMasks()
-	run := func(day string) []tape.Kind {
-		f, p := wrote("log", day+strings.Repeat("x", 2*maxMaskedValue)), program(day, 0)
-		f.ContentDigest, p.StdoutDigest = digest(f.Content.Text).Hash, digest(day).Hash
-		return []tape.Kind{f, p}
+	for _, digests := range [][2]bool{{}, {true, true}, {true, false}, {false, true}} { // those of a recording have none
+		run := func(day string, digested bool) []tape.Kind {
+			f, p := wrote("log", day+strings.Repeat("x", 2*maxMaskedValue)), program(day, 0)
+			if f.ContentDigest, p.StdoutDigest = (cas.Digest{}), digest(day).Hash; digested {
+				f.ContentDigest = digest(f.Content.Text).Hash
+			}
+			return []tape.Kind{f, p}
+		}
+		a, b := run("2026-01-02 ", digests[Recorded]), run("2026-01-03 ", digests[Replay])
+		r := compareLanes(t, Outcome, a, b, &LaneOptions{Masks: masks})
+		if d := cmp.Diff([]string{"files, date log: 2026-01-02 → 2026-01-03"}, maskedLines(r)); d != "" || r.Score != 1 {
+			t.Errorf("%v: -want +got\n%s", digests, d)
+		}
+		r = compareLanes(t, Outcome, a, b, &LaneOptions{Masks: masks, Exact: true})
+		if d := cmp.Diff([]code{{laneFiles, MaskedValue}}, codes(r)); d != "" || r.Score != 0 {
+			t.Errorf("%v: exact: -want +got\n%s", digests, d)
+		}
 	}
-	a, b := run("2026-01-02 "), run("2026-01-03 ")
-	r := compareLanes(t, Outcome, a, b, &LaneOptions{Masks: masks})
-	if d := cmp.Diff([]string{"files, date log: 2026-01-02 → 2026-01-03"}, maskedLines(r)); d != "" || r.Score != 1 {
+}
+
+// TestMaskedStates: of a file that is written several times, each state stands for that of the other run which differs in what masks hide alone.
+func TestMaskedStates(t *testing.T) {
+	masks, _ := builtinMasks()
+	run := func(states ...string) (all []tape.Kind) {
+		for _, s := range states {
+			f := wrote("log", s)
+			f.ContentDigest = cas.Digest{}
+			all = append(all, f)
+		}
+		return append(all, program("", 0))
+	}
+	const first, second = "began 2026-01-02T03:04:05Z\n", "began 2026-01-02T03:04:06Z\n"
+	r := compareLanes(t, Semantic, run(first, "two\n", first), run(first, "two\n", second), &LaneOptions{Masks: masks})
+	if d := cmp.Diff([]string{"files, timestamp log: 2026-01-02T03:04:05Z → 2026-01-02T03:04:06Z"}, maskedLines(r)); d != "" || r.Score != 1 {
 		t.Errorf("-want +got\n%s", d)
 	}
-	r = compareLanes(t, Outcome, a, b, &LaneOptions{Masks: masks, Exact: true})
-	if d := cmp.Diff([]code{{laneFiles, MaskedValue}}, codes(r)); d != "" || r.Score != 0 {
-		t.Errorf("exact: -want +got\n%s", d)
+	r = compareLanes(t, Semantic, run(first, "two\n"), run(second, "three\n"), &LaneOptions{Masks: masks})
+	if d := cmp.Diff([]code{{laneFiles, FileWriteHash}}, codes(r)); d != "" {
+		t.Errorf("another word: -want +got\n%s", d)
 	}
 }
