@@ -534,7 +534,7 @@ func (c *comparison) maskFiles() {
 	atOnce(func(s Side) {
 		for e := range c.sides[s].records(ofFile) {
 			if f := tape.FileOf(e.rec.Kind); unlike[f.Path] && f.Content != nil {
-				x := explainer{o: c.o} // which counts what is read, of one side
+				x := explainer{o: c.o}                           // which counts what is read, of one side
 				if b, err := x.bytes(f.Content, s); err == nil { // else the hash tells
 					e.become(withDigest(e.rec.Kind, c.o.digest(b, s)))
 				}
