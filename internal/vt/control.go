@@ -7,8 +7,6 @@ func (s *Screen) control(c byte, _ int64, _ int) {
 	}
 	s.forget()
 	switch c {
-	case 0x07:
-		s.tell(EventBell, "")
 	case 0x08:
 		s.backspace()
 	case '\t':
@@ -34,12 +32,6 @@ func (s *Screen) control(c byte, _ int64, _ int) {
 		s.sets.single = 2
 	case 0x8f: // SS3
 		s.sets.single = 3
-	}
-}
-
-func (s *Screen) tell(k EventKind, text string) {
-	if s.o.Event != nil {
-		s.o.Event(Event{Kind: k, Text: text})
 	}
 }
 

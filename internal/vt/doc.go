@@ -2,7 +2,7 @@
 //
 // It is a model of xterm, as far as programs of today use it: UTF-8, ECMA-48 and DEC controls, SGR with 24-bit colours and
 // the styles of underlines, the alternate screen, margins (DECSTBM, DECLRMM), tab stops, character sets, wide characters and
-// grapheme clusters (UAX 29), OSC titles, hyperlinks, palette and clipboard, synchronised output, mouse and paste modes.
+// grapheme clusters (UAX 29), OSC titles, hyperlinks and palette, synchronised output, mouse and paste modes.
 // Queries are answered through Options.Reply, as xterm would.
 //
 // Determinism: the screen depends on the bytes and the sizes alone, however the bytes are cut into writes. What a terminal

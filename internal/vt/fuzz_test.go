@@ -54,14 +54,12 @@ func script(data []byte) []byte {
 type rig struct {
 	*Screen
 	replies []string
-	events  []Event
 }
 
 func newRig(rows, cols, scrollback int) *rig {
 	r := new(rig)
 	r.Screen = New(&Options{Rows: rows, Cols: cols, Scrollback: scrollback, Origins: true,
-		Reply: func(p []byte) { r.replies = append(r.replies, string(p)) },
-		Event: func(e Event) { r.events = append(r.events, e) }})
+		Reply: func(p []byte) { r.replies = append(r.replies, string(p)) }})
 	return r
 }
 
@@ -84,7 +82,7 @@ func (r *rig) dump() string {
 	for i := range r.ScrollbackLen() {
 		fmt.Fprintf(&b, "%q %v %v\n", r.ScrollbackRow(i), r.ScrollbackWrapped(i), r.above(i).solid().orig)
 	}
-	fmt.Fprintf(&b, "%q %q\n", r.replies, r.events)
+	fmt.Fprintf(&b, "%q\n", r.replies)
 	return b.String()
 }
 

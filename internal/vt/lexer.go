@@ -60,12 +60,6 @@ func (l *Lexer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Ground reports whether the stream is between sequences and code points.
-func (l *Lexer) Ground() bool { return l.m.ground() }
-
-// Offset is where in the stream the next byte stands.
-func (l *Lexer) Offset() int64 { return l.m.pos }
-
 func (l *Lexer) give(t Token) {
 	l.t = t
 	l.h(&l.t)

@@ -1,7 +1,6 @@
 package vt
 
 import (
-	"encoding/base64"
 	"maps"
 	"strconv"
 	"strings"
@@ -82,7 +81,6 @@ func (s *Screen) window(m *machine, n int) {
 	case 23:
 		if k := len(s.titles); k > 0 && m.raw(1, 0) != 1 {
 			s.title, s.titles = s.titles[k-1], s.titles[:k-1]
-			s.tell(EventTitle, s.title)
 		}
 	}
 }
@@ -293,7 +291,6 @@ func (s *Screen) osc(m *machine, data string) {
 			rest = strings.ToValidUTF8(rest[:maxTitle], "")
 		}
 		s.title = rest
-		s.tell(EventTitle, rest)
 	case "4":
 		s.setPalette(m, rest)
 	case "104":
@@ -304,8 +301,6 @@ func (s *Screen) osc(m *machine, data string) {
 		s.setSpecial(m, int(number[1]-'0'), rest)
 	case "110", "111", "112":
 		s.palette.special[number[2]-'0'] = 0
-	case "52":
-		s.clipboard(rest)
 	}
 }
 
@@ -325,16 +320,6 @@ func (s *Screen) hyperlink(rest string) {
 		s.collect()
 	}
 	s.pen.setLink(s.links.put([]byte(id + ";" + uri)))
-}
-
-func (s *Screen) clipboard(rest string) {
-	_, data, ok := strings.Cut(rest, ";")
-	if !ok || data == "?" {
-		return // what is on the clipboard is nobody's business
-	}
-	if content, err := base64.StdEncoding.DecodeString(data); err == nil {
-		s.tell(EventClipboard, string(content))
-	}
 }
 
 // setPalette is OSC 4: pairs of an index and a colour, or a question mark.

@@ -17,8 +17,8 @@ type Screen struct {
 	palette palette
 	kitty   [2]kittyFlags // primary, alternate
 
-	title, icon string
-	titles      []string // of XTWINOPS 22
+	title  string
+	titles []string // of XTWINOPS 22
 }
 
 // New returns an empty screen.
@@ -64,7 +64,7 @@ func (s *Screen) reset() {
 	s.buf = &s.primary
 	s.tabs = newTabStops(s.cols)
 	s.palette = palette{}
-	s.title, s.icon, s.titles = "", "", nil
+	s.title, s.titles = "", nil
 	s.kitty = [2]kittyFlags{}
 	s.modes = newModes()
 	s.soft()
@@ -144,8 +144,6 @@ type Options struct {
 	// Reply is given what the terminal answers to queries, whole answers, in order. It must not block or call the Screen. Nil
 	// drops them.
 	Reply func([]byte)
-	// Event is told of what leaves no trace on the screen. It must not block or call the Screen. Nil drops them.
-	Event func(Event)
 	// Origins has each cell remember the bytes that drew it: see Screen.Origin. It costs memory and time.
 	Origins bool
 }
@@ -154,22 +152,6 @@ type Options struct {
 const (
 	MaxSize  = 4096
 	MaxCells = 1 << 18
-)
-
-// An Event is something that a program told its terminal and that is not on the screen.
-type Event struct {
-	Kind EventKind
-	Text string // the title, the clipboard's content (decoded)
-}
-
-// EventKind says what an Event is.
-type EventKind uint8
-
-// The kinds of Event.
-const (
-	EventBell      EventKind = iota + 1
-	EventTitle               // OSC 0, 2
-	EventClipboard           // OSC 52, set
 )
 
 // A Cursor is where the next character goes.
