@@ -231,12 +231,11 @@ type outside struct {
 	proxy net.Listener
 	temp  *recording.Temp // holds the certificates; nil before it is made
 	tree  string          // the work tree, the one directory that is looked at before and after
-	tty   bool
 }
 
 // newOutside makes the proxy's listener, on the loopback. The program starts with Release.
 func newOutside(ctx context.Context, r *run, st *streams, ca *network.CA) (_ world, err error) {
-	o := &outside{tty: st.ttyIndex() >= 0, tree: r.s.roots.Tree}
+	o := &outside{tree: r.s.roots.Tree}
 	defer func() {
 		if err != nil {
 			o.remove()

@@ -134,7 +134,7 @@ func (r rulesIn) below(root *os.Root, dir string) rulesIn {
 		names = []string{".git/info/exclude", ".gitignore"}
 	}
 	for _, name := range names {
-		if b, _, err := ReadRegular(root, join(dir, name), maxRulesLen); err == nil {
+		if b, err := ReadRegular(root, join(dir, name), maxRulesLen); err == nil {
 			r.sets = append(r.sets[:len(r.sets):len(r.sets)], parseRules(dir, b))
 		}
 	}

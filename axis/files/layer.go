@@ -504,7 +504,7 @@ func (l *layerer) sameSecret(e *Entry, info fs.FileInfo) (bool, error) {
 	if l.opts.Scrubber == nil {
 		return false, nil
 	}
-	b, _, err := ReadRegular(l.real, e.Path, max(info.Size(), DefaultMaxFileSize))
+	b, err := ReadRegular(l.real, e.Path, max(info.Size(), DefaultMaxFileSize))
 	return err == nil && l.opts.Scrubber.KeyedDigest(b) == e.Secret, err
 }
 

@@ -64,17 +64,16 @@ func digestOf(root *os.Root, path string) (cas.Digest, error) {
 
 // ReadRegular returns the content of the regular file at path below root, which it opens as OpenRegular does. Errors: those of the
 // system, and of what is no regular file or has more than limit bytes.
-func ReadRegular(root *os.Root, path string, limit int64) ([]byte, fs.FileInfo, error) {
+func ReadRegular(root *os.Root, path string, limit int64) ([]byte, error) {
 	f, info, err := OpenRegular(root, path)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer f.Close()
 	if info.Size() > limit {
-		return nil, nil, errTooLarge
+		return nil, errTooLarge
 	}
-	b, err := readInto(nil, f, info.Size(), limit)
-	return b, info, err
+	return readInto(nil, f, info.Size(), limit)
 }
 
 // readInto reads r to its end, which should come after size bytes and must come within limit, into an empty b where that has

@@ -85,7 +85,7 @@ func readCache(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	b, _, err := ReadRegular(dir, filepath.Base(path), maxCacheLen)
+	b, err := ReadRegular(dir, filepath.Base(path), maxCacheLen)
 	switch {
 	case errors.Is(err, errTooLarge):
 		return nil, nil

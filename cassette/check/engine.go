@@ -34,12 +34,11 @@ const (
 
 // An ending is what is known when the last event has been seen.
 type ending struct {
-	end      time.Duration // how long the session is
-	whole    bool          // the recording was finished; else nothing is known of the program's end
-	process  process
-	context  *recent
-	moments  int // screens
-	lastSeen moment
+	end     time.Duration // how long the session is
+	whole   bool          // the recording was finished; else nothing is known of the program's end
+	process process
+	context *recent
+	moments int // screens
 }
 
 // A process is how the program ended.
@@ -191,7 +190,7 @@ func (g *engine) sight(e *event, draws bool) {
 // finish tells the probes of the end and returns their verdicts, in their order.
 func (g *engine) finish(end *ending) []verdict {
 	end.end = max(end.end, g.self.t)
-	end.context, end.moments, end.lastSeen = g.recent, g.moments, g.self
+	end.context, end.moments = g.recent, g.moments
 	g.stand(nil, end.end, true)
 	out := make([]verdict, len(g.probes))
 	for i, p := range g.probes {

@@ -335,11 +335,8 @@ var (
 		"ctrl-[": "escape", "ctrl-space": "ctrl-@"}
 )
 
-// The marks of bracketed paste.
-const (
-	pasteStart = "\x1b[200~"
-	pasteEnd   = "\x1b[201~"
-)
+// pasteEnd ends a bracketed paste.
+const pasteEnd = "\x1b[201~"
 
 // A keyReader takes typed bytes apart into keys. A paste is one key; what it holds goes to paste.
 type keyReader struct {

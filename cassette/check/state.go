@@ -12,7 +12,6 @@ import (
 
 // A stateCondition is what the terminal is like: every part that the assertion names.
 type stateCondition struct {
-	want  *stateWant
 	parts []statePart
 }
 
@@ -24,7 +23,7 @@ type statePart struct {
 }
 
 func newStateCondition(w *stateWant) *stateCondition {
-	c := &stateCondition{want: w}
+	c := new(stateCondition)
 	if w.Cursor != nil {
 		c.parts = append(c.parts, cursorPart(w.Cursor))
 	}

@@ -66,11 +66,11 @@ func Run(ctx context.Context, opts *Options) int {
 
 // An agent is one run.
 type agent struct {
-	client         *client
-	root           *os.Root
-	model          string
-	stdout, stderr io.Writer
-	messages       []message
+	client   *client
+	root     *os.Root
+	model    string
+	stdout   io.Writer
+	messages []message
 }
 
 func newAgent(opts *Options) (*agent, error) {
@@ -85,8 +85,7 @@ func newAgent(opts *Options) (*agent, error) {
 		client: &client{
 			http: cmp.Or(opts.Client, http.DefaultClient), base: cmp.Or(opts.BaseURL, defaultBaseURL), key: opts.APIKey,
 		},
-		root: root, model: cmp.Or(opts.Model, defaultModel),
-		stdout: writer(opts.Stdout), stderr: writer(opts.Stderr),
+		root: root, model: cmp.Or(opts.Model, defaultModel), stdout: writer(opts.Stdout),
 	}, nil
 }
 

@@ -164,7 +164,7 @@ func (d *dirLower) read(name string, l look) ([]byte, error) {
 	if l.size > d.limit {
 		return nil, tooLong(d.limit)
 	}
-	b, _, err := files.ReadRegular(d.root, name, d.limit)
+	b, err := files.ReadRegular(d.root, name, d.limit)
 	if err != nil {
 		return nil, refused(err)
 	}

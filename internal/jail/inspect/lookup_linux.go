@@ -243,11 +243,8 @@ func SocketPath(addr []byte) (string, bool) {
 	return unix.ByteSliceToString(addr[family:]), true
 }
 
-// Flags of pidfd_open, from linux/pidfd.h.
-const (
-	PidfdNonblock = unix.O_NONBLOCK
-	PidfdThread   = unix.O_EXCL
-)
+// PidfdThread is a flag of pidfd_open, from linux/pidfd.h.
+const PidfdThread = unix.O_EXCL
 
 // LinkOf reads what a descriptor of a thread stands for, by its name in proc.
 func LinkOf(proc int, thread string, fd int) (string, error) {

@@ -20,7 +20,6 @@ type Plan struct {
 	Targets []Target // shallow ones first, no two alike
 	Masks   []string // existing files and directories
 	Files   []File   // Over: existing files
-	Resolv  string   // what /etc/resolv.conf is on the host; empty where there is none
 	Console string   // the slave of the program's terminal; empty for none
 }
 
