@@ -3,6 +3,7 @@ package fidelity_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,7 +32,10 @@ func onScreens(t *testing.T, was, now *fidelity.Showing, s *fidelity.Screens) *f
 		sp := &tape.ProcessSpawn{Program: "/bin/editor", StdoutDigest: cas.Sum([]byte(out)), Stdout: &tape.Payload{Hash: cas.Sum([]byte(out)), Len: int64(len(out))}}
 		return func(yield func(*tape.Record, error) bool) { yield(&tape.Record{G: 9, Kind: sp}, nil) }
 	}
-	s.Stream, s.Load = 1, func(side fidelity.Side) (*fidelity.Showing, error) { return shown[side], nil }
+	s.Stream = 1
+	if s.Load == nil {
+		s.Load = func(side fidelity.Side) (*fidelity.Showing, error) { return shown[side], nil }
+	}
 	r, err := fidelity.CompareLanes(fidelity.Semantic, run("a"), run("b"), &fidelity.LaneOptions{Screens: s})
 	if err != nil {
 		t.Fatal(err)
@@ -58,6 +62,15 @@ func TestScreensGateInPlaceOfBytes(t *testing.T) {
 	other := showing([]string{"one"}, []string{"three"})
 	if r := onScreens(t, same, other, &fidelity.Screens{}); len(r.Divergences) != 1 || r.Divergences[0].Hint != "" {
 		t.Errorf("bytes and screens that differ: %+v", r.Divergences)
+	}
+}
+
+// TestScreensThatCannotBeRead: where screens gate and one side's cannot be looked at, the verdict says so and is not green.
+func TestScreensThatCannotBeRead(t *testing.T) {
+	load := func(fidelity.Side) (*fidelity.Showing, error) { return nil, errors.New("frames.jsonl is torn") }
+	r := onScreens(t, nil, nil, &fidelity.Screens{Gate: true, Load: load})
+	if r.Faithful() || len(r.NotCompared) != 1 || !strings.Contains(r.NotCompared[0], "frames.jsonl is torn") {
+		t.Errorf("not compared: %q", r.NotCompared)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // blind is a scrubber that does not know the secret yet.
@@ -200,5 +201,52 @@ func TestHideLateInAnAttribute(t *testing.T) {
 	n, err := HideLate(&LateOptions{Store: store, Late: fakeScrubber{}, All: fakeScrubber{}}, tree)
 	if err != nil || n != 1 || tree.Entries[0].Attrs != `{"user.k":null}` {
 		t.Errorf("%d changed, %v: %q", n, err, tree.Entries[0].Attrs)
+	}
+}
+
+// TestHideLateRecord: a record of a changed file that was written before a secret was known becomes that which is written afterwards, of
+// what stood there before and of its path too.
+func TestHideLateRecord(t *testing.T) {
+	const text, clean = "key=" + secretWord, "key=" + placeholder
+	store := cas.NewMemory()
+	o := &LateOptions{Store: store, Late: fakeScrubber{}, All: fakeScrubber{}}
+	payload := func(text string) *tape.Payload {
+		p, err := tape.MakePayload(store, []byte(text))
+		must(t, err)
+		return p
+	}
+	file := func(path, content, before string) (f tape.File) {
+		f = tape.File{Path: path, Mode: "100644"}
+		if content != "" {
+			f.Content = payload(content)
+			f.ContentHash, f.LenBytes = f.Content.Hash, f.Content.Len
+		}
+		if before != "" {
+			f.Before = payload(before)
+		}
+		return f
+	}
+	for name, test := range map[string]struct {
+		kind   tape.Kind
+		want   tape.File
+		marked bool // as a file that holds a secret
+		hidden bool // its path, with which no tree has it
+	}{
+		"written":            {&tape.FileWrite{File: file("conf", text, "")}, file("conf", clean, ""), true, false},
+		"written over":       {&tape.FileWrite{File: file("conf", "x", text)}, file("conf", "x", clean), false, false},
+		"deleted":            {&tape.FileDelete{File: file("conf", "", text)}, file("conf", "", clean), true, false},
+		"named so":           {&tape.FileWrite{File: file("of-"+secretWord, "x", "")}, file("of-"+placeholder, "x", ""), false, true},
+		"named so, deleted":  {&tape.FileDelete{File: file("of-"+secretWord, "", "x")}, file("of-"+placeholder, "", "x"), false, true},
+		"without the secret": {&tape.FileDelete{File: file("conf", "", "x")}, file("conf", "", "x"), false, false},
+	} {
+		must(t, HideLateRecord(&tape.Record{Kind: test.kind}, o, nil))
+		got := *tape.FileOf(test.kind)
+		if (secretOf(&got) != "") != test.marked || (tape.FieldValue(got.Extra, ignoredKey) != nil) != test.hidden {
+			t.Errorf("%s: it says %v", name, got.Extra)
+		}
+		got.Extra = nil
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
 	}
 }

@@ -349,3 +349,31 @@ func runGit(t *testing.T, dir string, commands ...string) {
 		}
 	}
 }
+
+// TestDamagedRecordings: a recording that does not hold is damaged, whatever a replay of it would come to.
+func TestDamagedRecordings(t *testing.T) {
+	from, err := filepath.Abs("../../corpus/recording/called")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	write := func(name, text string) error { return os.WriteFile(name, []byte(text), 0o644) }
+	for name, harm := range map[string]func() error{
+		"blob": func() error {
+			return write("blob/run.tape.cas/1885dc86963b56749cc2e521db442bff0f6098fb946040b32bc8dd9e7a883bfd", "another")
+		},
+		"no-blob": func() error {
+			return os.Remove("no-blob/run.tape.cas/1885dc86963b56749cc2e521db442bff0f6098fb946040b32bc8dd9e7a883bfd")
+		},
+		"tape":     func() error { return os.Truncate("tape/run.tape", 1000) },
+		"manifest": func() error { return write("manifest/recording.json", "{}") },
+	} {
+		if err := errors.Join(os.CopyFS(name, os.DirFS(from)), harm()); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Run(t.Context(), []Case{{name, Recording}}, &Options{ConfigDir: t.TempDir()})
+		if err != nil || len(s.Results) != 1 || s.Results[0].Status != Damaged || s.Exit(false) != 1 {
+			t.Errorf("%s: %+v, %v", name, s.Results[0], err)
+		}
+	}
+}

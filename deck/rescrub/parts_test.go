@@ -1,6 +1,8 @@
 package rescrub
 
 import (
+	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +11,35 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 )
+
+// TestLateManifest: what became known late is in no field of the manifest that holds what the program was given, typed keys and
+// upstreams too.
+func TestLateManifest(t *testing.T) {
+	const secret = "lt4Xw2Lk9Vb4Nm6Tr8Yp"
+	all := scrub.New(scrub.Key{1}, nil)
+	begun := all.Mark()
+	all.AddSecret("token", secret)
+	m := &recording.Manifest{
+		Argv: []string{"agent", "--say=" + secret}, Env: []recording.EnvVar{{Name: "NOTE", Value: secret}},
+		ArgSecrets: []recording.EnvVar{{Name: "argv.1", Value: secret}}, TTY: &recording.TTY{Keys: []byte("say " + secret + "\r")},
+		Again: &recording.Again{Upstreams: map[string]string{"a": "http://127.0.0.1/" + secret, "b": "http://127.0.0.1/b"}},
+	}
+	was := *m
+	(&Pass{Written: Written{Find: all.Since(begun)}}).Manifest(m)
+	text, err := json.Marshal(m)
+	if err != nil || strings.Contains(string(text), secret) || strings.Contains(string(m.TTY.Keys), secret) {
+		t.Errorf("%s, %q, %v", text, m.TTY.Keys, err)
+	}
+	if want := map[string]string{"a": "", "b": "http://127.0.0.1/b"}; !maps.Equal(m.Again.Upstreams, want) {
+		t.Errorf("upstreams %v, want %v", m.Again.Upstreams, want)
+	}
+	if !m.Env[0].Secret || m.Argv[1] != "--say="+all.String(secret) {
+		t.Errorf("%+v, %q", m.Env, m.Argv)
+	}
+	if !strings.Contains(was.Argv[1], secret) || !strings.Contains(string(was.TTY.Keys), secret) { // others may read it meanwhile
+		t.Error("the manifest that was handed out is another one")
+	}
+}
 
 // TestLateParts: of an answer that could not be kept what is left stays, without the secret in its line, in its bytes, and
 // where the line is torn. What is no part is not touched.
