@@ -47,6 +47,9 @@ var tooMuch = []struct{ name, limit, src string }{
 	{"method by getattr", "memory", body("return len(getattr('x' * 100000, 'join')(['a'] * 100000))")},
 	{"list of range", "memory", body("return len(list(range(10000000000)))")},
 	{"set of range", "memory", body("return len(set(range(10000000)))")},
+	{"unions kept", "memory", body("s = set(range(20000))\nl = []\nfor i in range(60): l.append(s.union([i]))")},
+	{"keys kept", "memory", body("d = dict(enumerate(range(50000)))\nl = []\nfor i in range(60): l.append(d.keys())")},
+	{"substrings replaced", "memory", body("return len(('x' * 100000).replace('x', 'y' * 100000, 90000))")},
 	{"enumerate", "memory", body("return len(enumerate(range(10000000)))")},
 	{"zip", "memory", body("return len(zip(range(10000000), range(10000000)))")},
 	{"sorted", "memory", body("return len(sorted(range(10000000)))")},
@@ -239,6 +242,7 @@ func TestErrorsReadAsIfNothingHadBeenRewritten(t *testing.T) {
 		"', '.join([1])":      "join: in list, want string, got int",
 		"{[]: 1}":             "unhashable type: list",
 		"d = {}\nd['a'] += 1": `key "a" not in dict`,
+		"int('1' * 10000000)": "int: a text of at most",
 	} {
 		_, err := runOn(t, &testbench.Config{}, body(src), nil)
 		var e *script.Error

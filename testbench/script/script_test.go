@@ -51,6 +51,14 @@ func TestMainReturns(t *testing.T) {
 	}
 }
 
+func TestPrint(t *testing.T) {
+	var b strings.Builder
+	src := "def main(args):\n  print('a', 1, [None])\n  print('b', 2, sep='')\n  print()\n"
+	if _, err := runOn(t, &testbench.Config{}, src, &script.Options{Print: &b}); err != nil || b.String() != "a 1 [None]\nb2\n\n" {
+		t.Errorf("printed %q, %v", b.String(), err)
+	}
+}
+
 func TestErrorsHaveAPlace(t *testing.T) {
 	_, err := runOn(t, &testbench.Config{}, "def f(x):\n\treturn x + [1]\n\ndef main(args):\n\treturn f('a')\n", nil)
 	var e *script.Error
