@@ -2,6 +2,7 @@ package deck_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,5 +62,31 @@ func TestOneFollowsMCP(t *testing.T) {
 	report, err := deck.Compare(edited(t, "printed").Dir, rec.Dir, &deck.CompareOptions{})
 	if err != nil || !strings.Contains(strings.Join(report.NotCompared, "\n"), "axis mcp was on in one recording only") {
 		t.Errorf("%v: %q", err, report.NotCompared)
+	}
+}
+
+// TestHeadersOfTheProject: tapedeck.yaml has a header that compares left alone, and one compared that does not.
+func TestHeadersOfTheProject(t *testing.T) {
+	for _, test := range []struct{ name, config, want string }{
+		{"User-Agent", "", "the header user-agent changed"},
+		{"User-Agent", "headers: {ignore: [User-*]}\n", ""},
+		{"X-Request-Id", "", ""},
+		{"X-Request-Id", "headers: {compare: [x-request-id]}\n", "the header x-request-id changed"},
+	} {
+		tree := t.TempDir()
+		if err := os.WriteFile(filepath.Join(tree, recording.ConfigName), []byte(test.config), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		recorded := func(value string) string {
+			return edited(t, "called", "/tmp/demo/work", tree, `["User-Agent","demo"]`, fmt.Sprintf(`[%q,%q]`, test.name, value)).Dir
+		}
+		report, err := deck.Compare(recorded("one"), recorded("two"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		if err := report.WriteText(&text, nil); err != nil || report.Faithful() != (test.want == "") || !strings.Contains(text.String(), test.want) {
+			t.Errorf("%s with %q: want %q, %v:\n%s", test.name, test.config, test.want, err, &text)
+		}
 	}
 }
