@@ -377,3 +377,22 @@ func TestDamagedRecordings(t *testing.T) {
 		}
 	}
 }
+
+// TestModeOfACase: the flag goes before the rules of tapedeck.yaml, and these before the usual mode.
+func TestModeOfACase(t *testing.T) {
+	outcome := fidelity.Outcome
+	for _, test := range []struct {
+		o     Options
+		rules *recording.TestRules
+		want  fidelity.Mode
+	}{
+		{Options{}, nil, fidelity.Semantic},
+		{Options{}, &recording.TestRules{}, fidelity.Semantic},
+		{Options{}, &recording.TestRules{Mode: "byte-identical"}, fidelity.ByteIdentical},
+		{Options{Mode: &outcome}, &recording.TestRules{Mode: "byte-identical"}, fidelity.Outcome},
+	} {
+		if got, err := test.o.mode(test.rules); err != nil || got != test.want {
+			t.Errorf("%+v: %v, %v: want %v", test.rules, got, err, test.want)
+		}
+	}
+}
