@@ -289,9 +289,6 @@ func (n *normalise) UnmarshalJSON(b []byte) error {
 }
 
 func (n *normalise) options() *masks.Options {
-	if n == nil {
-		return nil
-	}
 	o := &masks.Options{Home: n.Home, WorkTree: n.WorkTree, Temp: n.Temp, Disabled: n.Disable}
 	for _, e := range n.Extra {
 		o.Extra = append(o.Extra, masks.Extra{Name: e.Name, Pattern: e.Pattern.Regexp})

@@ -260,9 +260,6 @@ func mayBeVolatile(b []byte) bool {
 
 // checkMasks refuses masks that there are not.
 func checkMasks(o *masks.Options) error {
-	if o == nil {
-		return nil
-	}
 	known := make(map[string]bool)
 	for _, m := range masks.All() {
 		known[m.Name] = true
