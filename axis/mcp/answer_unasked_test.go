@@ -1,21 +1,33 @@
 package mcp
 
 import (
-	"slices"
+	"context"
 	"testing"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// What is said to a client before it was told that it is heard waits for that, and nobody who says it does.
+// What is said to a client that listens comes behind what tells it that it is heard: it is a subscriber by then, and nothing else is said
+// to it.
 func TestSubscriptionBegins(t *testing.T) {
 	t.Parallel()
-	var got []string
-	s := &subscription{out: func(b []byte) { got = append(got, string(b)) }}
-	s.say([]byte("a"))
-	s.say([]byte("b"))
-	s.out([]byte("heard"))
-	s.begin()
-	s.say([]byte("c"))
-	if want := []string{"heard", "a", "b", "c"}; !slices.Equal(got, want) {
-		t.Errorf("said %q, want %q", got, want)
+	ack, err := tape.MakePayload(nil, []byte(`{"jsonrpc":"2.0","method":"heard"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	v := newSession(ctx, &Served{book: new(Book), transcript: new(transcript)}, &ServeOptions{})
+	c := &scene{recordedCall: &recordedCall{requestKey: requestKey{method: methodListen}}}
+	c.inside = []*recordedPart{{payload: ack}}
+	heard := 0
+	v.listen(ctx, c, new(caller), func([]byte) {
+		defer leave()
+		heard++
+		if subs := v.subs[c.recordedCall]; len(subs) != 1 || subs[0].mu.TryLock() {
+			t.Errorf("%d subscriptions, or one to which something else may be said", len(subs))
+		}
+	})
+	if heard != 1 {
+		t.Errorf("it was heard %d times", heard)
 	}
 }

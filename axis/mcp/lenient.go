@@ -42,7 +42,7 @@ type session struct {
 	legacy  bool                              // the client has begun with initialize
 	asks    int                               // requests of the server so far
 	waiting map[string]chan struct{}          // for responses, by the id of the request
-	opening *recordedCall                     // that the client began with, until it says that it is initialized
+	opening *scene                            // that the client began with, until it says that it is initialized
 	subs    map[*recordedCall][]*subscription // that are open
 }
 
@@ -76,7 +76,7 @@ type outlet func(message []byte)
 // tell takes a notification or a response of the client.
 func (v *session) tell(m *Message) {
 	var came chan struct{}
-	var opening *recordedCall
+	var opening *scene
 	v.mu.Lock()
 	switch {
 	case m.IsAnswer():
@@ -89,7 +89,7 @@ func (v *session) tell(m *Message) {
 	if came != nil {
 		close(came)
 	}
-	if m.Method == notedInitialized {
+	if opening != nil {
 		v.behind(opening)
 	}
 }
@@ -97,7 +97,7 @@ func (v *session) tell(m *Message) {
 // silent reports whether nothing is said before the answer to a request, which therefore waits for nobody.
 func (v *session) silent(m *Message) bool {
 	c, _ := v.find(m)
-	return c == nil || c.method != methodListen && len(v.index.inside[c]) == 0
+	return c == nil || c.method != methodListen && len(c.inside) == 0
 }
 
 // answer answers a request, after what the server said while it worked on it.
@@ -174,9 +174,9 @@ func (v *session) redacted(m *Message) *Message {
 }
 
 // find is the recorded request that answers m: of equal ones the next, and after the last that one again; nil for none.
-func (v *session) find(m *Message) (*recordedCall, requestKey) {
+func (v *session) find(m *Message) (*scene, requestKey) {
 	k := v.index.key(m.Method, v.redacted(m).Params)
-	list := v.index.calls[k]
+	list := v.index.scenes[k]
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if len(list) == 0 {
@@ -187,9 +187,9 @@ func (v *session) find(m *Message) (*recordedCall, requestKey) {
 
 // play says what the server said while it worked on a request, and the answer. What the server asks holds up what is behind it until the
 // client responds, or has gone.
-func (v *session) play(ctx context.Context, c *recordedCall, who *caller, out outlet) {
+func (v *session) play(ctx context.Context, c *scene, who *caller, out outlet) {
 	told := false
-	for _, p := range v.index.inside[c] {
+	for _, p := range c.inside {
 		if told = p.ask == nil; told {
 			v.say(p, who, out)
 		} else {
@@ -288,28 +288,42 @@ func (v *session) unrecorded(m *Message) []byte {
 	return errorAnswer(m.ID, notOnTape(clean, why))
 }
 
+// A subscription is where a client listens for what is said unasked.
+type subscription struct {
+	caller
+	mu  sync.Mutex // held by who says something there
+	out outlet
+}
+
+func (s *subscription) say(b []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.out(b)
+}
+
 // listen says that the client is heard, and holds its subscription until it leaves. The subscription begins before the client knows of
 // it: it may do at once what it is to hear about.
-func (v *session) listen(ctx context.Context, c *recordedCall, who *caller, out outlet) {
+func (v *session) listen(ctx context.Context, c *scene, who *caller, out outlet) {
 	s := &subscription{caller: *who, out: out}
+	s.mu.Lock()
 	v.mu.Lock()
-	v.subs[c] = append(v.subs[c], s)
+	v.subs[c.recordedCall] = append(v.subs[c.recordedCall], s)
 	v.mu.Unlock()
 	v.play(ctx, c, who, out) // what is published meanwhile comes behind
-	s.begin()
+	s.mu.Unlock()
 	select {
 	case <-ctx.Done():
 	case <-v.gone.Done():
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.subs[c] = slices.DeleteFunc(v.subs[c], func(other *subscription) bool { return other == s })
+	v.subs[c.recordedCall] = slices.DeleteFunc(v.subs[c.recordedCall], func(other *subscription) bool { return other == s })
 }
 
-// behind says what the server said behind the answer to c, when it worked on nothing. c may be nil. Who does not listen misses it. A
-// response to what it asked so is waited for by nobody.
-func (v *session) behind(c *recordedCall) {
-	for _, p := range v.index.behind[c] {
+// behind says what the server said behind the answer to c, when it worked on nothing. Who does not listen misses it. A response to what
+// it asked so is waited for by nobody.
+func (v *session) behind(c *scene) {
+	for _, p := range c.behind {
 		switch {
 		case v.unasked == nil && !v.index.subscribed[p]:
 		case p.ask != nil:
@@ -327,7 +341,7 @@ func (v *session) publish(p *recordedPart) {
 	subs, legacy := slices.Clone(v.subs[p.call]), v.legacy
 	v.mu.Unlock()
 	if legacy && v.unasked != nil {
-		subs = []*subscription{{out: v.unasked, begun: true}}
+		subs = []*subscription{{out: v.unasked}}
 	}
 	for _, s := range subs {
 		if b, err := v.message(p, &s.caller); err == nil {

@@ -3,11 +3,9 @@ package mcp
 import (
 	"cmp"
 	"encoding/json"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -15,51 +13,56 @@ import (
 
 // A lenientIndex is what a lenient Served finds its answers by. Nothing of it changes once it is made.
 type lenientIndex struct {
-	book   *Book
-	calls  map[requestKey][]*recordedCall    // in recorded order
-	inside map[*recordedCall][]*recordedPart // what the server said while it worked on a request, in that order
-	behind map[*recordedCall][]*recordedPart // what it said when it worked on none, by the request that it had answered last
-	// subscribed are what it said for a request that listens (subscriptions/listen), but for the first, by which it said that it heard.
-	subscribed  map[*recordedPart]bool
-	began       map[string]bool // methods that a client begins with, and that succeeded
+	book        *Book
 	transcripts []*transcript
+	scenes      map[requestKey][]*scene // in recorded order
+	// subscribed are what the server said for a request that listens (subscriptions/listen), but for the first, by which it said that it heard.
+	subscribed map[*recordedPart]bool
+}
+
+// A scene is a request and what the server said to it beside the answer, in that order.
+type scene struct {
+	*recordedCall
+	inside []*recordedPart // while it worked on the request
+	behind []*recordedPart // when it worked on none, and had answered this one last
 }
 
 func newLenientIndex(s *Served) *lenientIndex {
-	l := &lenientIndex{book: s.book, calls: make(map[requestKey][]*recordedCall), inside: make(map[*recordedCall][]*recordedPart),
-		behind: make(map[*recordedCall][]*recordedPart), subscribed: make(map[*recordedPart]bool), began: make(map[string]bool), transcripts: s.merged}
+	l := &lenientIndex{book: s.book, transcripts: s.merged, scenes: make(map[requestKey][]*scene), subscribed: make(map[*recordedPart]bool)}
 	if l.transcripts == nil {
 		l.transcripts = []*transcript{s.transcript}
 	}
 	for _, t := range l.transcripts {
+		of := make(map[*recordedCall]*scene)
 		for _, c := range t.calls {
-			l.add(c)
+			of[c] = &scene{recordedCall: c}
+			if c.answer != nil || c.method == methodListen { // one without an answer answers none
+				k := l.key(c.method, l.paramsOf(c))
+				l.scenes[k] = append(l.scenes[k], of[c])
+			}
 		}
-		l.attribute(t)
+		l.attribute(t, of)
+	}
+	for k, all := range l.scenes { // a client tries what it can
+		if good := slices.DeleteFunc(slices.Clone(all), l.failed); begins(k.method) && len(good) > 0 {
+			l.scenes[k] = good
+		}
 	}
 	return l
 }
 
-// add makes a request one that answers. One without an answer is none, and the error of a beginning is none where another of its
-// kind succeeded: a client tries what it can.
-func (l *lenientIndex) add(c *recordedCall) {
-	if c.answer == nil && c.method != methodListen {
-		return
-	}
-	var params []byte
+// paramsOf are the params of a request, redacted.
+func (l *lenientIndex) paramsOf(c *recordedCall) []byte {
 	if m, ok := messageOf(c.request, l.book.store); ok {
-		params = m.Params
+		return m.Params
 	}
-	k := l.key(c.method, params)
-	if m, ok := messageOf(c.answer, l.book.store); begins(c.method) && ok {
-		if m.Error != nil && len(l.calls[k]) > 0 {
-			return
-		}
-		if m.Error == nil && !l.began[c.method] {
-			l.began[c.method], l.calls[k] = true, nil
-		}
-	}
-	l.calls[k] = append(l.calls[k], c)
+	return nil
+}
+
+// failed reports whether a request was answered with an error.
+func (l *lenientIndex) failed(c *scene) bool {
+	m, ok := messageOf(c.answer, l.book.store)
+	return ok && m.Error != nil
 }
 
 // begins reports whether a client begins with a method. Whoever asks gets the same answer.
@@ -80,10 +83,9 @@ func (l *lenientIndex) key(method string, params []byte) requestKey {
 
 // attribute finds out within which request the server said what belongs to none by its name: of those that were open, the one that
 // was answered first; where none was open, behind the one that had been answered last. What came before any answer is left out.
-func (l *lenientIndex) attribute(t *transcript) {
+func (l *lenientIndex) attribute(t *transcript, of map[*recordedCall]*scene) {
 	var open []*recordedCall // that wait for their answers
-	var last *recordedCall
-	heard := make(map[*recordedCall]bool)
+	var last *scene
 	next := 0
 	for _, line := range t.lines {
 		if line.text {
@@ -97,24 +99,22 @@ func (l *lenientIndex) attribute(t *transcript) {
 		open = slices.DeleteFunc(open, func(c *recordedCall) bool { return c.replied <= line.place })
 		for i := range line.parts {
 			p := &line.parts[i]
-			switch {
-			case p.answer && p.call.method == methodPing:
-				continue
-			case p.answer:
-				last = p.call
-				continue
-			case p.name == spotSubscription && heard[p.call]:
+			c := of[p.call] // nil for what belongs to none
+			subscribed := c != nil && p.name == spotSubscription && len(c.inside) > 0
+			if subscribed {
 				l.subscribed[p] = true
-			case p.call != nil:
-				heard[p.call] = true
-				l.inside[p.call] = append(l.inside[p.call], p)
-				continue
 			}
-			if len(open) > 0 {
-				c := slices.MinFunc(open, func(a, b *recordedCall) int { return cmp.Compare(a.replied, b.replied) })
-				l.inside[c] = append(l.inside[c], p)
-			} else if last != nil {
-				l.behind[last] = append(l.behind[last], p)
+			switch {
+			case p.answer && c.method == methodPing:
+			case p.answer:
+				last = c
+			case c != nil && !subscribed:
+				c.inside = append(c.inside, p)
+			case len(open) > 0:
+				c := of[slices.MinFunc(open, func(a, b *recordedCall) int { return cmp.Compare(a.replied, b.replied) })]
+				c.inside = append(c.inside, p)
+			case last != nil:
+				last.behind = append(last.behind, p)
 			}
 		}
 	}
@@ -122,36 +122,6 @@ func (l *lenientIndex) attribute(t *transcript) {
 
 // methodListen is the request of the versions without sessions that is answered by notifications alone.
 const methodListen = "subscriptions/listen"
-
-// A subscription is where a client listens for what is said unasked.
-type subscription struct {
-	caller
-	mu    sync.Mutex // held by who uses what follows
-	out   outlet
-	begun bool     // the client was told that it is heard
-	held  [][]byte // what is said until then
-}
-
-// say says b to who listens, behind what tells it that it is heard.
-func (s *subscription) say(b []byte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.begun {
-		s.held = append(s.held, b)
-		return
-	}
-	s.out(b)
-}
-
-// begin says what is held.
-func (s *subscription) begin() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, b := range s.held {
-		s.out(b)
-	}
-	s.begun, s.held = true, nil
-}
 
 // madeUp is the answer to what a client begins with that was recorded with a client of another kind, or not at all; nil for none. What a
 // server says of itself is the same to both kinds. Some clients set the level of the log before anything else, wherever the server has
@@ -188,7 +158,7 @@ func (l *lenientIndex) guessed(m *Message) []byte {
 	has := make(map[string]any)
 	var result map[string]any
 	for _, o := range offers {
-		if !l.wasAsked(o.name + "/") {
+		if len(l.asked(o.name+"/")) == 0 {
 			continue
 		}
 		has[o.name] = struct{}{}
@@ -211,7 +181,7 @@ func (l *lenientIndex) guessed(m *Message) []byte {
 
 // results lists the answers to a method that hold a result.
 func (l *lenientIndex) results(method string) (out []*Message) {
-	for c := range l.asked(method) {
+	for _, c := range l.asked(method) {
 		if m, ok := messageOf(c.answer, l.book.store); ok && m.Result != nil {
 			out = append(out, m)
 		}
@@ -219,17 +189,16 @@ func (l *lenientIndex) results(method string) (out []*Message) {
 	return out
 }
 
-// asked gives the requests of a method, or of all whose names begin with one that ends in a slash, in recorded order.
-func (l *lenientIndex) asked(method string) iter.Seq[*recordedCall] {
-	return func(yield func(*recordedCall) bool) {
-		for _, t := range l.transcripts {
-			for _, c := range t.calls {
-				if beginsWithAny(c.method, []string{method}) && !yield(c) {
-					return
-				}
+// asked lists the requests of a method, or of all whose names begin with one that ends in a slash, in recorded order.
+func (l *lenientIndex) asked(method string) (out []*recordedCall) {
+	for _, t := range l.transcripts {
+		for _, c := range t.calls {
+			if beginsWithAny(c.method, []string{method}) {
+				out = append(out, c)
 			}
 		}
 	}
+	return out
 }
 
 // wantedVersion is the version that a client which begins with initialize is answered by: its own, where that has it.
@@ -245,15 +214,7 @@ func wantedVersion(m *Message) string {
 // headless reports whether the tape begins behind what a client begins with, as those of other producers do that hold calls alone. How
 // the server answered a beginning with an error is not that.
 func (l *lenientIndex) headless() bool {
-	return !l.wasAsked(methodInitialize) && !l.wasAsked(methodDiscover)
-}
-
-// wasAsked reports whether there is such a request.
-func (l *lenientIndex) wasAsked(method string) bool {
-	for range l.asked(method) {
-		return true
-	}
-	return false
+	return len(l.asked(methodInitialize))+len(l.asked(methodDiscover)) == 0
 }
 
 // An offer is what a server may have: the method that lists it, the one that uses one of it, and by what member that names it.
@@ -268,12 +229,8 @@ var offers = []offer{
 // named lists what requests name of an offer, each once, in recorded order.
 func (l *lenientIndex) named(o *offer) []map[string]any {
 	entries, seen := []map[string]any{}, make(map[string]bool)
-	for c := range l.asked(o.use) {
-		m, ok := messageOf(c.request, l.book.store)
-		if !ok {
-			continue
-		}
-		name := str(member(m.Params, o.by))
+	for _, c := range l.asked(o.use) {
+		name := str(member(l.paramsOf(c), o.by))
 		if name == "" || seen[name] {
 			continue
 		}

@@ -30,27 +30,50 @@ const (
 // (subscriptions/listen). A stream goes on behind an event that the client names (Last-Event-ID). It refuses requests that a browser
 // sends for a page of another host. When ctx is done every session ends. Of o count Reveal and Say.
 func (s *Served) Handler(ctx context.Context, o *ServeOptions) http.Handler {
-	h := &streamable{sessions: newSessions(ctx, s, o), shared: &webSession{session: newSession(ctx, s, o)}}
+	h := newWebServer(ctx, s, o)
+	h.shared = &webSession{session: newSession(ctx, s, o)}
 	context.AfterFunc(ctx, h.shared.rest)
-	return ownPages(h)
+	return h
 }
 
-// A streamable is a server over Streamable HTTP.
-type streamable struct {
-	*sessions
-	shared *webSession // of those without one
+// SSEHandler answers lenient clients over HTTP+SSE, the transport of 2024-11-05: everything comes on the stream of a GET, whose first
+// event names the URL to post to. The session ends with that stream. Else it is as Handler.
+func (s *Served) SSEHandler(ctx context.Context, o *ServeOptions) http.Handler {
+	return newWebServer(ctx, s, o)
+}
+
+// A webServer is a server over either transport.
+type webServer struct {
+	ctx    context.Context
+	s      *Served
+	o      *ServeOptions
+	shared *webSession // of clients without a session; nil over HTTP+SSE, where there are none
+
+	mu  sync.Mutex
+	all map[string]*webSession // by id
+}
+
+func newWebServer(ctx context.Context, s *Served, o *ServeOptions) *webServer {
+	return &webServer{ctx: ctx, s: s, o: o, all: make(map[string]*webSession)}
 }
 
 // ServeHTTP implements http.Handler.
-func (h *streamable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	id := r.Header.Get(sessionHeader)
+func (h *webServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	id, sse, allowed := r.Header.Get(sessionHeader), h.shared == nil, http.MethodPost
+	if sse {
+		id, allowed = r.URL.Query().Get(sessionQuery), "GET, POST"
+	}
 	v := h.get(id)
 	switch {
+	case foreign(r):
+		http.Error(w, "this origin may not speak to the server", http.StatusForbidden)
 	case r.Method == http.MethodPost:
-		h.post(w, r)
-	case id == "" || r.Method != http.MethodDelete && r.Method != http.MethodGet:
-		w.Header().Set("Allow", "POST")
-		http.Error(w, "there is no session: use POST", http.StatusMethodNotAllowed)
+		h.post(w, r, v)
+	case sse && r.Method == http.MethodGet:
+		h.stream(w, r)
+	case sse || id == "" || r.Method != http.MethodDelete && r.Method != http.MethodGet:
+		w.Header().Set("Allow", allowed)
+		http.Error(w, "there is no session: use "+allowed, http.StatusMethodNotAllowed)
 	case v == nil:
 		http.Error(w, noSession, http.StatusNotFound)
 	case r.Method == http.MethodDelete:
@@ -68,15 +91,15 @@ const noSession = "no such session"
 func (v *webSession) listen(w http.ResponseWriter, r *http.Request) {
 	event := r.Header.Get(lastEvent)
 	if event == "" {
-		seen, ok := v.streams.own.enter(false)
+		seen, ok := v.own.enter(false)
 		if !ok {
 			http.Error(w, "another connection has the session's stream", http.StatusConflict)
 			return
 		}
-		v.streams.own.serve(w, r, v.gone, seen)
+		v.own.serve(w, r, v.gone, seen)
 		return
 	}
-	l, seen, err := v.streams.find(event)
+	l, seen, err := v.streamOf(event)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -85,14 +108,22 @@ func (v *webSession) listen(w http.ResponseWriter, r *http.Request) {
 	l.serve(w, r, v.gone, seen)
 }
 
-func (h *streamable) post(w http.ResponseWriter, r *http.Request) {
+// post takes what a client sends, v its session; nil where it names none that goes on.
+func (h *webServer) post(w http.ResponseWriter, r *http.Request, v *webSession) {
 	msgs, ok := readPost(w, r)
 	if !ok {
 		return
 	}
-	v, status := h.clientOf(w, r, msgs)
-	if v == nil {
-		http.Error(w, http.StatusText(status), status)
+	if h.shared == nil { // the answers come on the stream
+		if v == nil {
+			http.Error(w, noSession, http.StatusNotFound)
+			return
+		}
+		w.WriteHeader(http.StatusAccepted)
+		v.messages(v.gone, msgs, v.unasked)
+		return
+	}
+	if v, ok = h.clientOf(w, r, msgs, v); !ok {
 		return
 	}
 	var requests []*Message
@@ -132,23 +163,20 @@ func readPost(w http.ResponseWriter, r *http.Request) (msgs []Message, ok bool) 
 	return msgs, true
 }
 
-// clientOf finds the client of a request, or lets a new one in; nil with the status for none.
-func (h *streamable) clientOf(w http.ResponseWriter, r *http.Request, msgs []Message) (*webSession, int) {
-	id := r.Header.Get(sessionHeader)
+// clientOf is the client of a request that names the session v, or a new one. Where it is none, that is answered.
+func (h *webServer) clientOf(w http.ResponseWriter, r *http.Request, msgs []Message, v *webSession) (is *webSession, ok bool) {
+	named, begins := r.Header.Get(sessionHeader) != "", msgs[0].Method == methodInitialize
 	switch {
-	case isModern(r, msgs): // which has no sessions, whatever its headers say
-		return h.shared, 0
-	case id != "":
-		return h.get(id), http.StatusNotFound
-	case msgs[0].Method != methodInitialize:
-		return h.shared, 0
+	case isModern(r, msgs), !named && !begins: // which have no sessions, whatever their headers say
+		return h.shared, true
+	case named && v == nil:
+		http.Error(w, noSession, http.StatusNotFound)
+	case !named:
+		if v = h.open(w); v != nil {
+			w.Header().Set(sessionHeader, v.id)
+		}
 	}
-	v := h.open()
-	if v == nil {
-		return nil, http.StatusServiceUnavailable
-	}
-	w.Header().Set(sessionHeader, v.id)
-	return v, 0
+	return v, v != nil
 }
 
 // isModern reports whether a request is of a version without sessions.
@@ -177,8 +205,8 @@ func writeJSON(w http.ResponseWriter, status int, b []byte) {
 // connection, so what it asked for is worked on when it has left this one.
 func (v *webSession) stream(w http.ResponseWriter, r *http.Request, requests []*Message) {
 	ctx, l := r.Context(), new(eventLog)
-	if v.streams != nil {
-		ctx, l = v.gone, v.streams.open()
+	if v.own != nil {
+		ctx, l = v.gone, v.begin()
 	}
 	v.work(func() {
 		var all sync.WaitGroup
@@ -194,120 +222,64 @@ func (v *webSession) stream(w http.ResponseWriter, r *http.Request, requests []*
 // sessionQuery names the session in the URL to which a client of HTTP+SSE posts.
 const sessionQuery = "sessionId"
 
-// SSEHandler answers lenient clients over HTTP+SSE, the transport of 2024-11-05: everything comes on the stream of a GET, whose first
-// event names the URL to post to. The session ends with that stream. Else it is as Handler.
-func (s *Served) SSEHandler(ctx context.Context, o *ServeOptions) http.Handler {
-	return ownPages(&sseServed{newSessions(ctx, s, o)})
-}
-
-type sseServed struct{ *sessions }
-
-// ServeHTTP implements http.Handler.
-func (h *sseServed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	switch r.Method {
-	case http.MethodGet:
-		h.listen(w, r)
-	case http.MethodPost:
-		h.post(w, r)
-	default:
-		w.Header().Set("Allow", "GET, POST")
-		http.Error(w, "GET is the stream, and its first event names the URL to POST to", http.StatusMethodNotAllowed)
-	}
-}
-
-func (h *sseServed) listen(w http.ResponseWriter, r *http.Request) {
-	v := h.open()
+// stream is a session over HTTP+SSE.
+func (h *webServer) stream(w http.ResponseWriter, r *http.Request) {
+	v := h.open(w)
 	if v == nil {
-		http.Error(w, http.StatusText(http.StatusServiceUnavailable), http.StatusServiceUnavailable)
 		return
 	}
 	defer v.leave()
-	own := v.streams.own
-	own.name, own.max = "", 0 // there is no going on with it, and its answers are not to be dropped
-	seen, _ := own.enter(false)
+	v.own.name, v.own.max = "", 0 // there is no going on with it, and its answers are not to be dropped
+	seen, _ := v.own.enter(false)
 	beginEvents(w)
 	fmt.Fprintf(w, "event: endpoint\ndata: %s?%s=%s\n\n", r.URL.EscapedPath(), sessionQuery, v.id)
-	own.serve(w, r, v.gone, seen)
-}
-
-func (h *sseServed) post(w http.ResponseWriter, r *http.Request) {
-	v := h.get(r.URL.Query().Get(sessionQuery))
-	if v == nil {
-		http.Error(w, noSession, http.StatusNotFound)
-		return
-	}
-	msgs, ok := readPost(w, r)
-	if !ok {
-		return
-	}
-	w.WriteHeader(http.StatusAccepted)
-	v.messages(v.gone, msgs, v.unasked)
+	v.own.serve(w, r, v.gone, seen)
 }
 
 // maxSessions bounds how many clients there are at once.
 const maxSessions = 10000
 
-// sessions are the clients over HTTP that tell themselves apart.
-type sessions struct {
-	ctx context.Context
-	s   *Served
-	o   *ServeOptions
-
-	mu  sync.Mutex
-	all map[string]*webSession // by id
-}
-
 // A webSession is a client over HTTP.
 type webSession struct {
 	*session
-	id      string
-	streams *streams // nil for clients without a session
-	leave   func()   // ends the session; nil for those
+	id    string
+	own   *eventLog // what is said unasked; nil, as what follows, for clients without a session
+	leave func()    // ends the session
+
+	streaming sync.Mutex // guards what follows
+	last      int
+	answers   []*eventLog // with the answers to a POST, oldest first
 }
 
-func newSessions(ctx context.Context, s *Served, o *ServeOptions) *sessions {
-	return &sessions{ctx: ctx, s: s, o: o, all: make(map[string]*webSession)}
-}
-
-// open lets a client in; nil where there are too many.
-func (ss *sessions) open() *webSession {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	if ss.ctx.Err() != nil || len(ss.all) >= maxSessions {
+// open lets a client in; nil, which is answered so, where there are too many.
+func (h *webServer) open(w http.ResponseWriter) *webSession {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ctx.Err() != nil || len(h.all) >= maxSessions {
+		http.Error(w, http.StatusText(http.StatusServiceUnavailable), http.StatusServiceUnavailable)
 		return nil
 	}
-	gone, leave := context.WithCancel(ss.ctx)
-	v := &webSession{session: newSession(gone, ss.s, ss.o), id: rand.Text(), streams: &streams{own: &eventLog{name: "0", max: maxUnheard}}, leave: leave}
-	v.unasked = v.streams.own.put
-	ss.all[v.id] = v
+	gone, leave := context.WithCancel(h.ctx)
+	v := &webSession{session: newSession(gone, h.s, h.o), id: rand.Text(), own: &eventLog{name: "0", max: maxUnheard}, leave: leave}
+	v.unasked = v.own.put
+	h.all[v.id] = v
 	context.AfterFunc(gone, func() {
-		ss.mu.Lock()
-		delete(ss.all, v.id)
-		ss.mu.Unlock()
+		h.mu.Lock()
+		delete(h.all, v.id)
+		h.mu.Unlock()
 		v.rest()
 	})
 	return v
 }
 
 // get is the session of an id; nil for none that goes on.
-func (ss *sessions) get(id string) *webSession {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	if v := ss.all[id]; v != nil && v.gone.Err() == nil {
+func (h *webServer) get(id string) *webSession {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if v := h.all[id]; v != nil && v.gone.Err() == nil {
 		return v
 	}
 	return nil
-}
-
-// ownPages refuses requests that a browser sends for a page of another host.
-func ownPages(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if foreign(r) {
-			http.Error(w, "this origin may not speak to the server", http.StatusForbidden)
-			return
-		}
-		h.ServeHTTP(w, r)
-	})
 }
 
 // foreign reports whether a browser sends r for a page of another host. A page that has had its name lead to this host is told from one
@@ -468,44 +440,35 @@ func beginEvents(w http.ResponseWriter) *http.ResponseController {
 	return http.NewResponseController(w)
 }
 
-// streams are those of one session.
-type streams struct {
-	own *eventLog // what is said unasked
-
-	mu   sync.Mutex // guards what follows
-	last int
-	all  []*eventLog // with the answers to a POST, oldest first
-}
-
-// open begins the stream of a POST, which is its first reader, and forgets old ones.
-func (s *streams) open() *eventLog {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// begin begins the stream of a POST, which is its first reader, and forgets old ones.
+func (v *webSession) begin() *eventLog {
+	v.streaming.Lock()
+	defer v.streaming.Unlock()
 	kept := 0
-	for i := len(s.all) - 1; i >= 0; i-- {
-		n, open := s.all[i].size()
+	for i := len(v.answers) - 1; i >= 0; i-- {
+		n, open := v.answers[i].size()
 		if kept += n; kept > keptBytes && !open {
-			s.all = append(s.all[:i:i], s.all[i+1:]...)
+			v.answers = append(v.answers[:i:i], v.answers[i+1:]...)
 		}
 	}
-	s.last++
-	l := &eventLog{name: strconv.Itoa(s.last), readers: 1}
-	s.all = append(s.all, l)
+	v.last++
+	l := &eventLog{name: strconv.Itoa(v.last), readers: 1}
+	v.answers = append(v.answers, l)
 	return l
 }
 
 // errNoEvent is the error of an event id that the session does not know, or no more.
 var errNoEvent = errors.New("no such event")
 
-// find is the stream of an event, and how many of its events there are up to that one.
-func (s *streams) find(event string) (l *eventLog, seen int, err error) {
+// streamOf is the stream of an event, and how many of its events there are up to that one.
+func (v *webSession) streamOf(event string) (l *eventLog, seen int, err error) {
 	name, number, _ := strings.Cut(event, "-")
 	if seen, err = strconv.Atoi(number); err != nil || seen < 0 {
 		return nil, 0, errNoEvent
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, l := range append([]*eventLog{s.own}, s.all...) {
+	v.streaming.Lock()
+	defer v.streaming.Unlock()
+	for _, l := range append([]*eventLog{v.own}, v.answers...) {
 		if l.name == name {
 			return l, seen, nil
 		}
