@@ -371,17 +371,39 @@ func (p *webExchange) refuse() error {
 	return s.tell(line)
 }
 
-// answers finds the recorded answers to those calls of a refused batch that are on the tape, by index into the messages.
+// answers finds the recorded answers to those calls of a refused batch that are on the tape, by index into the messages. Only calls that
+// came in a batch are meant, and were answered. Where none is lacking, what differs is how they came together, and nothing is taken.
 func (p *webExchange) answers() []*recordedCall {
+	none, player := make([]*recordedCall, len(p.messages)), p.conversation.player
 	clean := p.over.log.Redact(Client, p.asked.Request.Body).Messages
 	if len(clean) != len(p.messages) {
-		return make([]*recordedCall, len(p.messages))
+		return none
 	}
-	keys := make([]requestKey, len(clean))
+	player.mu.Lock()
+	defer player.mu.Unlock()
+	found, lacks := slices.Clone(none), false
 	for i := range clean {
-		if m := &clean[i]; m.IsRequest() && m.Method != methodPing {
-			keys[i] = requestKey{m.Method, p.over.log.Digest(m.Method, m.Params)}
+		m := &clean[i]
+		if !m.IsRequest() || m.Method == methodPing {
+			continue
+		}
+		line, ok := player.Find(p.over.log.keyOf(m), 0, func(e *event) int {
+			if !e.call.batched || e.call.answer == nil || slices.Contains(found, e.call) {
+				return -1
+			}
+			return 0
+		})
+		if lacks = lacks || !ok; ok {
+			found[i] = player.Lines()[line].Value.call
 		}
 	}
-	return p.conversation.player.batched(keys)
+	if !lacks {
+		return none
+	}
+	for _, c := range found {
+		if c != nil {
+			player.Came(c.line)
+		}
+	}
+	return found
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -245,38 +244,6 @@ func (p *webPlayer) unread(ms int64) time.Duration {
 		return 0
 	}
 	return min(reading, 5*time.Millisecond+4*lane.Between(p.toldMS, ms)) - time.Since(p.told)
-}
-
-// batched are the recorded calls that a refused batch asks for, by index into keys, nil for one that the tape lacks. Only calls that
-// came in a batch are meant, and were answered. Where none is lacking, what differs is how they came together, and nothing is taken.
-// The zero key asks for nothing.
-func (p *webPlayer) batched(keys []requestKey) []*recordedCall {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	found, lacks := make([]*recordedCall, len(keys)), false
-	for i, k := range keys {
-		if k == (requestKey{}) {
-			continue
-		}
-		line, ok := p.Find(k, 0, func(e *event) int {
-			if !e.call.batched || e.call.answer == nil || slices.Contains(found, e.call) {
-				return -1
-			}
-			return 0
-		})
-		if lacks = lacks || !ok; ok {
-			found[i] = p.Lines()[line].Value.call
-		}
-	}
-	if !lacks {
-		return make([]*recordedCall, len(keys))
-	}
-	for _, c := range found {
-		if c != nil {
-			p.Came(c.line)
-		}
-	}
-	return found
 }
 
 // learn takes over what recorded requests are called now.

@@ -318,6 +318,9 @@ func (l *Log) Digest(method string, value json.RawMessage) cas.Digest {
 	return cas.Sum(l.Surface(method, value))
 }
 
+// keyOf is what a redacted request is matched by.
+func (l *Log) keyOf(m *Message) requestKey { return requestKey{m.Method, l.Digest(m.Method, m.Params)} }
+
 func canonical(method string, value json.RawMessage) []byte {
 	if len(value) == 0 || string(value) == "null" {
 		return []byte("{}")

@@ -177,7 +177,7 @@ func (p *player) request(m, clean *Message) {
 		p.ping(&who)
 		return
 	}
-	k := requestKey{m.Method, p.s.book.log.Digest(m.Method, clean.Params)}
+	k := p.s.book.log.keyOf(clean)
 	line, ok := p.Find(k, 0, nil)
 	if !ok {
 		p.refuse(m, clean, p.s.book.nearest(p.transcript, k, clean))

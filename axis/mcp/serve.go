@@ -218,7 +218,7 @@ func (st *settling) hear(line []byte) error {
 		return errSettled
 	}
 	m := &msgs[0]
-	k := requestKey{m.Method, st.s.book.log.Digest(m.Method, clean.Messages[0].Params)}
+	k := st.s.book.log.keyOf(&clean.Messages[0])
 	var fits []*transcript
 	var calls []*recordedCall
 	st.s.book.mu.Lock()
