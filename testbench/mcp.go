@@ -204,17 +204,6 @@ func request(id []byte, method string, params json.RawMessage) []byte {
 	return append(b, '}')
 }
 
-// response is the answer to a request, under its id.
-func response(id []byte, m *mcp.Message) []byte {
-	b := append(append([]byte(`{"jsonrpc":"2.0","id":`), id...), ',')
-	if m.Error != nil {
-		b = append(append(b, `"error":`...), m.Error...)
-	} else {
-		b = append(append(b, `"result":`...), m.Result...)
-	}
-	return append(b, '}')
-}
-
 // A toolExchange is a request and what came of it.
 type toolExchange struct {
 	server, method string
@@ -294,7 +283,7 @@ func (t *tools) messages(k *tape.MCPJSONRPC, x *toolExchange) (err error) {
 			return err
 		}
 	case x.answer != nil:
-		answer = response(id, x.answer)
+		answer = x.answer.AnswerTo(id)
 	}
 	if k.Request, err = t.rec.Payload(asked); err != nil {
 		return err
@@ -327,7 +316,7 @@ func (t *tools) likeTaped(x *toolExchange, asked []byte) (_, answer []byte, err 
 	if !t.from.foreign || was.Request == nil {
 		return asked, answer, nil
 	}
-	m, err := messageOf(was.Request, t.book.store)
+	m, err := mcp.MessageOf(was.Request, t.book.store)
 	switch {
 	case err != nil: // nobody knows what it asked
 		return asked, answer, nil

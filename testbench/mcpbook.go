@@ -79,7 +79,7 @@ func newToolBook(records iter.Seq2[*tape.Record, error], store cas.Store, clean 
 func (b *toolBook) add(seq uint64, k *tape.MCPJSONRPC) {
 	c := &toolCall{seq: seq, kind: k}
 	if k.Request != nil {
-		if m, err := messageOf(k.Request, b.store); err == nil {
+		if m, err := mcp.MessageOf(k.Request, b.store); err == nil {
 			params := surfaceOf(k.Method, m.Params)
 			c.surface = b.log.Surface(k.Method, params)
 			c.digest, c.exact = cas.Sum(c.surface), cas.Sum(params)
@@ -130,22 +130,6 @@ func (b *toolBook) key(method string, digest cas.Digest) toolKey {
 		return toolKey{method: method}
 	}
 	return toolKey{method, digest}
-}
-
-// messageOf reads the one message of a payload.
-func messageOf(p *tape.Payload, store cas.Store) (*mcp.Message, error) {
-	text, err := p.Bytes(store)
-	if err != nil {
-		return nil, err
-	}
-	all, _, err := mcp.Parse(text)
-	if err != nil {
-		return nil, err
-	}
-	if len(all) != 1 {
-		return nil, fmt.Errorf("%d messages stand where one should", len(all))
-	}
-	return &all[0], nil
 }
 
 // surfaceOf is the canonical form of the params of a request, without what a client says there of itself, and with no arguments where
@@ -229,7 +213,7 @@ func (c *toolCall) answer(store cas.Store) (*mcp.Message, error) {
 	if p == nil || p.Len == 0 && len(p.Text) == 0 {
 		return nil, nil
 	}
-	m, err := messageOf(p, store)
+	m, err := mcp.MessageOf(p, store)
 	if err == nil && m.Result == nil && m.Error == nil {
 		err = errors.New("its answer has neither a result nor an error")
 	}
@@ -272,7 +256,7 @@ func (b *toolBook) candidates(server, method string, surface []byte) []*toolCall
 			continue
 		}
 		all = append(all, c)
-		if toolIn(c.surface) == toolIn(surface) {
+		if mcp.Subject(c.surface) == mcp.Subject(surface) {
 			same = append(same, c)
 		}
 	}
@@ -327,22 +311,8 @@ func (b *toolBook) unused() (out []string) {
 
 // wanted is a request for people.
 func wanted(method string, params json.RawMessage) string {
-	if name := toolIn(params); name != "" {
+	if name := mcp.Subject(params); name != "" {
 		return method + " " + name
 	}
 	return method
-}
-
-// toolIn is the tool, the prompt or the resource that params name.
-func toolIn(params []byte) string {
-	v, err := canonjson.Parse(params)
-	if err != nil {
-		return ""
-	}
-	for _, key := range []string{"name", "uri"} {
-		if name, ok := v.Get(key); ok && name.Kind == canonjson.String {
-			return name.Str
-		}
-	}
-	return ""
 }

@@ -16,7 +16,6 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
-	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/internal/lane"
 	"github.com/tapedeck-dev/tapedeck/scrub"
@@ -360,7 +359,7 @@ func (b *Book) exhausted(t *transcript, k requestKey) string {
 func (b *Book) candidates(t *transcript, m *Message) []*recordedCall {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	name := nameIn(m.Params)
+	name := Subject(m.Params)
 	var list []*recordedCall
 	rank := make(map[*recordedCall]int)
 	for _, c := range t.calls {
@@ -374,26 +373,12 @@ func (b *Book) candidates(t *transcript, m *Message) []*recordedCall {
 		if name == "" || len(list) > 64*lane.MaxCandidates {
 			continue
 		}
-		if rec, ok := messageOf(c.request, b.store); !ok || nameIn(rec.Params) != name {
+		if rec, ok := messageOf(c.request, b.store); !ok || Subject(rec.Params) != name {
 			rank[c] += 2
 		}
 	}
 	slices.SortStableFunc(list, func(x, y *recordedCall) int { return cmp.Compare(rank[x], rank[y]) })
 	return list
-}
-
-// nameIn is what a request is for: the tool, the prompt or the resource that its params name.
-func nameIn(params []byte) string {
-	v, err := canonjson.Parse(params)
-	if err != nil {
-		return ""
-	}
-	for _, key := range []string{"name", "uri"} {
-		if name, ok := v.Get(key); ok {
-			return name.Text()
-		}
-	}
-	return ""
 }
 
 // methodsOf lists what a client asked of a server.

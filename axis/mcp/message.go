@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -241,6 +243,56 @@ const codeRefused = -32000
 
 // messageBegins is what stands before the id of a message.
 const messageBegins = `{"jsonrpc":"2.0","id":`
+
+// MessageOf reads the one message of a payload.
+func MessageOf(p *tape.Payload, store cas.Store) (*Message, error) {
+	if p == nil || !p.Inline && store == nil {
+		return nil, errNotThere
+	}
+	b, err := p.Bytes(store)
+	if err != nil {
+		return nil, err
+	}
+	messages, _, err := Parse(b)
+	if err == nil && len(messages) != 1 {
+		err = fmt.Errorf("%d messages stand where one should", len(messages))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &messages[0], nil
+}
+
+// errNotThere is the error of a message that stands in no payload.
+var errNotThere = errors.New("the tape does not hold the message")
+
+// messageOf is MessageOf where it does not matter why there is none.
+func messageOf(p *tape.Payload, store cas.Store) (*Message, bool) {
+	m, err := MessageOf(p, store)
+	return m, err == nil
+}
+
+// Subject is what a request is for: the tool, the prompt or the resource that its params name; "" for none.
+func Subject(params []byte) string {
+	v, err := canonjson.Parse(params)
+	if err != nil {
+		return ""
+	}
+	for _, key := range []string{"name", "uri"} {
+		if name, ok := v.Get(key); ok {
+			return name.Text()
+		}
+	}
+	return ""
+}
+
+// AnswerTo is m as the answer to the request of an id, without a line end.
+func (m *Message) AnswerTo(id json.RawMessage) []byte {
+	if m.Error != nil {
+		return answerOf(id, "error", m.Error)
+	}
+	return answerOf(id, "result", m.Result)
+}
 
 // answerOf is an answer, as a line without its end. kind is "result" or "error".
 func answerOf(id json.RawMessage, kind string, value []byte) []byte {

@@ -394,7 +394,7 @@ const RefusedAs = "not on the tape: "
 // notOnTape is what a client is told whose request is not on the tape. m is redacted.
 func notOnTape(m *Message, why string) string {
 	what := m.Method
-	if name := nameIn(m.Params); name != "" {
+	if name := Subject(m.Params); name != "" {
 		what += " " + name
 	}
 	return fmt.Sprintf("%s%s; %s; Tapedeck replays offline and answers only what was recorded", RefusedAs, what, why)

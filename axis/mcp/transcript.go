@@ -499,22 +499,6 @@ func isRequest(k *tape.MCPJSONRPC, store cas.Store) bool {
 	return ok && len(m.ID) > 0
 }
 
-// messageOf reads the one message of a payload.
-func messageOf(p *tape.Payload, store cas.Store) (*Message, bool) {
-	if p == nil || !p.Inline && store == nil {
-		return nil, false
-	}
-	b, err := p.Bytes(store)
-	if err != nil {
-		return nil, false
-	}
-	msgs, _, err := Parse(b)
-	if err != nil || len(msgs) != 1 {
-		return nil, false
-	}
-	return &msgs[0], true
-}
-
 // baseName is the last element of a program's path, on whatever system it was recorded.
 func baseName(program string) string {
 	return path.Base(strings.ReplaceAll(program, `\`, "/"))
