@@ -387,8 +387,8 @@ func (p *webExchange) answers() []*recordedCall {
 		if !m.IsRequest() || m.Method == methodPing {
 			continue
 		}
-		line, ok := player.Find(p.over.log.keyOf(m), 0, func(e *event) int {
-			if !e.call.batched || e.call.answer == nil || slices.Contains(found, e.call) {
+		line, ok := player.Find(p.over.log.keyOf(m), 0, func(l *recordedLine) int {
+			if !l.call.batched || l.call.answer == nil || slices.Contains(found, l.call) {
 				return -1
 			}
 			return 0

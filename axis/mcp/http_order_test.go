@@ -15,7 +15,7 @@ func orderOfTest() *webPlayer {
 	for i, ms := range []int64{0, 300} {
 		c := &recordedCall{requestKey: requestKey{method: "tools/call"}}
 		t.calls = append(t.calls, c)
-		t.say(uint64(i+1), ms, true, &event{key: c.requestKey, call: c, via: uint64(i + 1)})
+		t.say(uint64(i+1), ms, true, &recordedLine{key: c.requestKey, call: c, via: uint64(i + 1)})
 	}
 	line := func(place, via uint64, ms int64, call *recordedCall) {
 		t.written = append(t.written, &recordedLine{

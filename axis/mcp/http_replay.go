@@ -195,7 +195,7 @@ func (g *webReplay) close() {
 
 // A webPlayer plays a conversation over HTTP. Each exchange brings its own lines, at their places.
 type webPlayer struct {
-	*lane.Player[requestKey, *event]
+	*lane.Player[requestKey, *recordedLine]
 	transcript *transcript
 
 	mu     sync.Mutex // guards what follows
@@ -204,7 +204,7 @@ type webPlayer struct {
 }
 
 func newWebPlayer(t *transcript, hold time.Duration) *webPlayer {
-	o := &lane.PlayerOptions[requestKey, *event]{Slack: hold, Key: func(e *event) requestKey { return e.key }}
+	o := &lane.PlayerOptions[requestKey, *recordedLine]{Slack: hold, Key: (*recordedLine).matched}
 	return &webPlayer{Player: lane.NewPlayer(t.script, o), transcript: t}
 }
 
@@ -219,7 +219,7 @@ func (p *webPlayer) begin(exchange uint64, c *carried) {
 // passed notes that a line has been passed on.
 func (p *webPlayer) passed(line int) {
 	p.Said(line)
-	if l := &p.Lines()[line]; !l.Value.line.answers() {
+	if l := &p.Lines()[line]; !l.Value.answers() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.told, p.toldMS = time.Now(), l.MS
@@ -229,7 +229,7 @@ func (p *webPlayer) passed(line int) {
 // await waits until a line is due, which an exchange carries: what that carries before it passes before it anyway. The error is ctx's.
 func (p *webPlayer) await(ctx context.Context, line int, exchange uint64) error {
 	l := &p.Lines()[line]
-	if err := p.Await(ctx, line, exchange, l.MS); err != nil || !l.Value.line.answers() {
+	if err := p.Await(ctx, line, exchange, l.MS); err != nil || !l.Value.answers() {
 		return err
 	}
 	return lane.Pause(ctx, nil, p.unread(l.MS))

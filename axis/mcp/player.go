@@ -23,7 +23,7 @@ const maxSettle = 100 * time.Millisecond
 
 // A player holds one recorded conversation over stdio again. One goroutine hears the client, another writes to it.
 type player struct {
-	*lane.Player[requestKey, *event]
+	*lane.Player[requestKey, *recordedLine]
 	s          *Served
 	o          *ServeOptions
 	transcript *transcript
@@ -69,8 +69,8 @@ func newPlayer(s *Served, o *ServeOptions) *player {
 		s: s, o: o, transcript: s.transcript,
 		served: make(map[*recordedCall]caller), cancels: make(map[string]*recordedCall), asks: make(map[string]*recordedAsk),
 	}
-	p.Player = lane.NewPlayer(p.transcript.script, &lane.PlayerOptions[requestKey, *event]{
-		Slack: s.book.hold, Unasked: holdFree, Speed: o.Speed, Key: func(e *event) requestKey { return e.key },
+	p.Player = lane.NewPlayer(p.transcript.script, &lane.PlayerOptions[requestKey, *recordedLine]{
+		Slack: s.book.hold, Unasked: holdFree, Speed: o.Speed, Key: (*recordedLine).matched,
 		Ends: p.transcript.end.byServer, EndWaits: true, Linger: p.linger,
 	})
 	for _, c := range p.transcript.calls {
@@ -103,8 +103,8 @@ func (p *player) run(ctx context.Context) error {
 // writeLeft writes what the server had written to its stderr before it was killed: who kills it may read that afterwards.
 func (p *player) writeLeft() error {
 	for _, due := range p.Left() {
-		if l := due.Value.line; l != nil && l.stderr {
-			if err := p.writeText(l); err != nil {
+		if due.Value.stderr {
+			if err := p.writeText(due.Value); err != nil {
 				return err
 			}
 		}
@@ -226,14 +226,14 @@ func (p *player) ping(who *caller) {
 		}
 		answer = p.partFor(c.answerPart(), who)
 	}
-	p.Say(&event{own: answer})
+	p.Say(&recordedLine{own: answer})
 }
 
 // refuse answers a request that nothing on the tape answers, with the reason.
 func (p *player) refuse(m, clean *Message, why string) {
 	p.s.book.refused.Add(Refused{Server: p.transcript.Server, Method: m.Method, Why: why})
 	p.o.Log.Fault(Client, m.ID, RefusedAs+why)
-	p.Say(&event{own: errorAnswer(m.ID, notOnTape(clean, why))})
+	p.Say(&recordedLine{own: errorAnswer(m.ID, notOnTape(clean, why))})
 }
 
 func (p *player) response(m *Message) {
@@ -255,10 +255,10 @@ func (p *player) tell(what string) {
 }
 
 // write writes what is due.
-func (p *player) write(ctx context.Context, due *lane.Due[*event]) error {
-	l := due.Value.line
-	if l == nil {
-		return p.writeLine(append(due.Value.own, '\n'))
+func (p *player) write(ctx context.Context, due *lane.Due[*recordedLine]) error {
+	l := due.Value
+	if l.own != nil {
+		return p.writeLine(append(l.own, '\n'))
 	}
 	given := p.s.wasGiven(p, l)
 	if !given {

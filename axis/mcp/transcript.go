@@ -21,9 +21,9 @@ type transcript struct {
 	lines []*recordedLine // what the server wrote, by place
 	end   ending
 
-	script  []lane.Line[*event] // all of it, for a player
-	carried map[uint64]*carried // of HTTP: the lines of an exchange, by its arrival
-	stream  uint64              // in the order of all servers
+	script  []lane.Line[*recordedLine] // all of it, for a player
+	carried map[uint64]*carried        // of HTTP: the lines of an exchange, by its arrival
+	stream  uint64                     // in the order of all servers
 
 	taken   bool // a Served of it was handed out; guarded by Book.mu
 	settled bool // a Served has found out that it is this one; guarded by Book.mu
@@ -71,9 +71,19 @@ const noteText = "\n"
 // A recordedAsk is one request of the server.
 type recordedAsk struct{ line int } // of the script: the client's response; -1 for none
 
-// A recordedLine is what the server wrote in one go: one message, the messages of a batch, a line that is no message, or a piece of its
-// stderr.
+// A recordedLine is what one side wrote in one go. Of the client it is one message, or text. Of the server it is one message, the messages
+// of a batch, a line that is no message, or a piece of its stderr.
 type recordedLine struct {
+	seq uint64 // of its record; 0 of what the server asked, whose record is that of the response
+	via uint64 // arrival of the http_exchange that carried it
+
+	// of the client
+	key     requestKey
+	call    *recordedCall // the request that it is
+	cancels *recordedCall // the request that it cancels
+	ask     *recordedAsk  // the server's request that it responds to
+
+	// of the server
 	place  uint64
 	after  uint64 // the last place whose turn comes before it
 	at     int64  // ms of the recording
@@ -81,9 +91,11 @@ type recordedLine struct {
 	text   bool // the payload is the bytes themselves, not a message
 	stderr bool
 	turn   int    // in the order of all servers; -1 for none
-	seq    uint64 // of its record; 0 of what the server asked, whose record is that of the response
-	via    uint64 // arrival of the http_exchange that carried it
+	own    []byte // of one that is on no tape: the line, without its end
 }
+
+// matched is what a line of the client is known by.
+func (l *recordedLine) matched() requestKey { return l.key }
 
 // answers reports whether a line answers something.
 func (l *recordedLine) answers() bool {
@@ -122,18 +134,6 @@ const (
 // request with its answer: progress of it that one read brings together with that, or a stream of its own after it, is lost to some.
 // Nothing tells when a client has read a connection.
 const reading = 50 * time.Millisecond
-
-// An event is one line of a conversation as it is played.
-type event struct {
-	key     requestKey    // of the client
-	call    *recordedCall // the request that the client's line is
-	cancels *recordedCall // the request that it cancels
-	ask     *recordedAsk  // the server's request that it responds to
-	line    *recordedLine // of the server
-	own     []byte        // of a server's line that is on no tape: the line, without its end
-	via     uint64        // arrival of the http_exchange that carried it
-	seq     uint64        // of its record
-}
 
 // carried are the lines of the script that one exchange over HTTP carried, in order.
 type carried struct{ client, server []int }
@@ -247,8 +247,8 @@ func (b *Book) read(records iter.Seq2[*tape.Record, error]) error {
 // A transcriptReader gathers the records of one conversation.
 type transcriptReader struct {
 	*transcript
-	last    uint64              // the last place given to a record that has none
-	client  []lane.Line[*event] // what the client said
+	last    uint64                     // the last place given to a record that has none
+	client  []lane.Line[*recordedLine] // what the client said
 	written []*recordedLine
 	note    int      // of client: the last that asks for nothing; -1 for none
 	cancels []cancel // in recorded order
@@ -355,15 +355,15 @@ func (t *transcriptReader) message(rec *tape.Record, k *tape.MCPJSONRPC, b *Book
 }
 
 // say adds a line of the client. What the server said behind it waits for it where it counts.
-func (t *transcriptReader) say(place uint64, ms int64, counts bool, e *event) {
-	t.client = append(t.client, lane.Line[*event]{Place: place, MS: ms, Counts: counts, Value: e})
+func (t *transcriptReader) say(place uint64, ms int64, counts bool, l *recordedLine) {
+	t.client = append(t.client, lane.Line[*recordedLine]{Place: place, MS: ms, Counts: counts, Value: l})
 }
 
 // noted takes what the client says that asks for nothing: a notification, by its method, or noteText.
 func (t *transcriptReader) noted(rec *tape.Record, what string, place, via uint64) {
 	t.note = len(t.client)
 	counts := slices.Contains(t.protocol().counts, what)
-	t.say(place, rec.MonotonicMS, counts, &event{key: noteKey(what), via: via, seq: rec.Seq})
+	t.say(place, rec.MonotonicMS, counts, &recordedLine{key: noteKey(what), via: via, seq: rec.Seq})
 }
 
 // ask takes a request of the server, and the client's response.
@@ -372,7 +372,7 @@ func (t *transcriptReader) ask(rec *tape.Record, k *tape.MCPJSONRPC, asked, answ
 	t.asks++
 	if answered > 0 {
 		counts := k.Method != methodPing || t.Transport != HTTP
-		t.say(answered, rec.MonotonicMS, counts, &event{ask: a, via: k.AnswerExchange, seq: rec.Seq})
+		t.say(answered, rec.MonotonicMS, counts, &recordedLine{ask: a, via: k.AnswerExchange, seq: rec.Seq})
 	}
 	t.written = append(t.written, &recordedLine{
 		place: asked, after: before(asked), at: rec.MonotonicMS - max(k.LatencyMS, 0), via: k.Exchange,
@@ -387,7 +387,7 @@ func (t *transcriptReader) call(rec *tape.Record, k *tape.MCPJSONRPC, b *Book, a
 	}
 	t.calls = append(t.calls, c)
 	if c.method != methodPing || t.Transport == HTTP {
-		t.say(c.place, c.at, c.method != methodPing, &event{key: c.requestKey, call: c, via: c.via, seq: c.seq})
+		t.say(c.place, c.at, c.method != methodPing, &recordedLine{key: c.requestKey, call: c, via: c.via, seq: c.seq})
 	}
 	t.Methods[k.Method]++
 	if k.Error == serverEnded {
@@ -445,26 +445,23 @@ func (t *transcriptReader) arrange() {
 	}
 	t.script = t.client
 	for _, l := range t.lines {
-		e := &event{line: l, via: l.via, seq: l.seq}
-		t.script = append(t.script, lane.Line[*event]{Place: l.after, MS: l.at, From: lane.Far, Stream: l.via, Value: e})
+		t.script = append(t.script, lane.Line[*recordedLine]{Place: l.after, MS: l.at, From: lane.Far, Stream: l.via, Value: l})
 	}
-	slices.SortStableFunc(t.script, func(a, b lane.Line[*event]) int {
+	slices.SortStableFunc(t.script, func(a, b lane.Line[*recordedLine]) int {
 		return cmp.Or(cmp.Compare(a.Place, b.Place), cmp.Compare(a.From, b.From))
 	})
 	for i := range t.script {
-		switch e := t.script[i].Value; {
-		case e.call != nil:
-			e.call.line = i
-		case e.cancels != nil:
-			e.cancels.cancelLine = i
-		case e.ask != nil:
-			e.ask.line = i
+		switch l := t.script[i].Value; {
+		case l.call != nil:
+			l.call.line = i
+		case l.cancels != nil:
+			l.cancels.cancelLine = i
+		case l.ask != nil:
+			l.ask.line = i
 		}
 	}
 	for i := range t.script {
-		if l := t.script[i].Value.line; l != nil {
-			t.script[i].Owners = l.owners()
-		}
+		t.script[i].Owners = t.script[i].Value.owners()
 	}
 	t.carry()
 }
