@@ -110,15 +110,15 @@ func (v *webSession) listen(w http.ResponseWriter, r *http.Request) {
 
 // post takes what a client sends, v its session; nil where it names none that goes on.
 func (h *webServer) post(w http.ResponseWriter, r *http.Request, v *webSession) {
+	if h.shared == nil && v == nil {
+		http.Error(w, noSession, http.StatusNotFound)
+		return
+	}
 	msgs, ok := readPost(w, r)
 	if !ok {
 		return
 	}
 	if h.shared == nil { // the answers come on the stream
-		if v == nil {
-			http.Error(w, noSession, http.StatusNotFound)
-			return
-		}
 		w.WriteHeader(http.StatusAccepted)
 		v.messages(v.gone, msgs, v.unasked)
 		return
