@@ -64,18 +64,17 @@ func (g *Given) await(ctx context.Context, arrival uint64, vain *int, most int) 
 	begun := time.Now()
 	until := begun.Add(awaitMost)
 	return lane.Hold(ctx, nil, func() (<-chan struct{}, time.Duration) {
+		changed := g.clock.next() // before it is looked what is missing: what comes meanwhile wakes too
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		quiet, missing := g.missing(mark)
 		if !missing || *vain >= most {
 			return nil, 0
 		}
-		g.clock.mu.Lock()
-		defer g.clock.mu.Unlock()
 		if quiet != quietAnswer {
 			quiet = min(quiet, time.Until(until))
 		}
-		return g.clock.changed.Next(), min(quiet, time.Until(begun.Add(busyMost)))
+		return changed, min(quiet, time.Until(begun.Add(busyMost)))
 	}, func() {
 		if g.busy() && time.Since(begun) < busyMost {
 			until = time.Now().Add(quietMost)

@@ -235,3 +235,36 @@ func TestEarly(t *testing.T) {
 		}
 	})
 }
+
+// TestAwaitWakes: what comes while it is looked what is missing wakes who looks.
+func TestAwaitWakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, places := new(Heard), new(Places)
+		s := log.Stream(nil, places)
+		const answers = 8
+		for arrival := range uint64(answers) {
+			log.Answered(arrival + 1)
+		}
+		s.Now(0)
+		times, _ := s.Times()
+		began := time.Now()
+		for range 30000 {
+			clock := NewClock(began)
+			g, _, err := clock.Given(times)
+			if err != nil {
+				t.Fatal(err)
+			}
+			go func() {
+				for arrival := range uint64(answers - 1) {
+					clock.Answered(arrival + 1)
+				}
+			}()
+			if _, _, err := g.Await(t.Context(), answers); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took > 0 {
+			t.Errorf("waited for %v", took)
+		}
+	})
+}

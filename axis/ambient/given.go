@@ -59,6 +59,13 @@ func (c *Clock) Answered(arrival uint64) {
 	c.mark(c.answered, arrival)
 }
 
+// next is closed when something happens.
+func (c *Clock) next() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.changed.Next()
+}
+
 // hold says whether an answer is held up until others have ended.
 func (c *Clock) hold(arrival uint64, on bool) {
 	c.mu.Lock()
