@@ -207,10 +207,16 @@ func (b *Book) traits(k Key, r *Request) *Traits {
 
 // request returns a recorded request in the form that a Classifier is given. A body that cannot be had is none.
 func (b *Book) request(rec *Recorded) *Request {
-	x := rec.Exchange
-	h := HeaderOf(x.RequestHeaders)
+	r := b.askedBy(rec)
+	r.Body = b.body(rec)
+	return r
+}
+
+// askedBy is request without the body.
+func (b *Book) askedBy(rec *Recorded) *Request {
+	h := HeaderOf(rec.Exchange.RequestHeaders)
 	h.Del("Content-Encoding")
-	return &Request{Method: x.Method, URL: x.URL, Header: h, Body: b.body(rec)}
+	return &Request{Method: rec.Exchange.Method, URL: rec.Exchange.URL, Header: h}
 }
 
 // take hands out a recorded exchange of a key: the one most like the request by its traits, of equally like ones the next in
@@ -467,10 +473,7 @@ func (q *queue) overlap() bool {
 
 // CallOf says how much of a recorded call had come when its answer ended.
 func (b *Book) CallOf(rec *Recorded) Call {
-	messages, rest := 0, b.body(rec)
-	for m := FirstMessage(rest); m != nil; m = FirstMessage(rest) {
-		messages, rest = messages+1, rest[len(m):]
-	}
+	_, messages := b.messages(rec)
 	if rec.after == nil {
 		return Call{Steps: messages + 1, Ended: true}
 	}
@@ -496,9 +499,9 @@ func (b *Book) noteCalls() {
 		if rec.Key.Kind != HTTP || !b.methods[Key{Method: rec.Key.Method, URL: rec.Key.URL}].streams {
 			continue
 		}
-		r := b.request(rec)
-		if r.Body = FirstMessage(r.Body); rec.after != nil && rec.after[0] == 0 { // it was answered before that
-			r.Body = nil
+		r := b.askedBy(rec)
+		if rec.after == nil || rec.after[0] > 0 { // else it was answered before its first message
+			r.Body, _ = b.messages(rec)
 		}
 		if id, err := b.classifier.Classify(r); err == nil { // else it is asked for by nobody
 			rec.Key = id.Key

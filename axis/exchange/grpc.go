@@ -1,9 +1,11 @@
 package exchange
 
 import (
+	"bufio"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"io"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -89,6 +91,34 @@ func FirstMessage(b []byte) []byte {
 		return b[:size]
 	}
 	return nil
+}
+
+// messages reads a recorded gRPC call, however long it is: its first message, with its head, and how many are whole.
+func (b *Book) messages(rec *Recorded) (first []byte, count int) {
+	p := rec.Exchange.RequestPayload
+	if p == nil || !p.Inline && b.store == nil {
+		return nil, 0
+	}
+	body, err := p.Open(b.store)
+	if err != nil {
+		return nil, 0
+	}
+	defer body.Close()
+	for r := bufio.NewReader(body); ; count++ {
+		head, err := r.Peek(messageHead)
+		if err != nil {
+			return first, count
+		}
+		m := io.LimitReader(r, messageHead+int64(binary.BigEndian.Uint32(head[1:])))
+		if count > 0 {
+			_, err = io.Copy(io.Discard, m)
+		} else if first, err = io.ReadAll(m); FirstMessage(first) == nil {
+			return nil, 0
+		}
+		if err != nil || m.(*io.LimitedReader).N > 0 {
+			return first, count
+		}
+	}
 }
 
 // A Call is how much of a recorded gRPC call had come when its answer ended.
