@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -86,6 +88,24 @@ func TestPingPong(t *testing.T) {
 	was, now := g.tap.exchanges()[0], replay.tap.exchanges()[0]
 	if was.RequestDigest != now.RequestDigest || was.Lane != now.Lane || was.RequestPayload.Hash != now.RequestPayload.Hash || len(was.Stream) != len(now.Stream) {
 		t.Errorf("recorded %+v, replayed %+v", was, now)
+	}
+}
+
+// TestLongCall replays a call whose messages are longer together than what is held of a request to be compared.
+func TestLongCall(t *testing.T) {
+	const messages, size = 40, 500_000
+	g := newRig(t, grpcUpstream(grpcServer(t, false, pingPong)))
+	long := func(i int) string { return strings.Repeat("0123456789", size/10) + strconv.Itoa(i) }
+	for range 2 {
+		c := openCall(t, g.client("h2c"), grpcCall(t, "http://api.example.com/a/Chat", nil), long(0))
+		if err := c.ask(messages, long); err != nil {
+			t.Fatal(err)
+		}
+		c.send.Close()
+		if _, err := io.Copy(io.Discard, c.body); err != nil || c.res.Trailer.Get("Grpc-Status") != "0" {
+			t.Fatal(err, c.res.Trailer)
+		}
+		g = replayRig(g, nil)
 	}
 }
 

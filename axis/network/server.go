@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"net/netip"
@@ -146,9 +147,14 @@ func (s *Server) newHTTPServer() *http.Server {
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
 	return &http.Server{
-		Handler:                      s.answer,
-		Protocols:                    protocols,
-		HTTP2:                        &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		Handler:   s.answer,
+		Protocols: protocols,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: maxStreams,
+			// All of a request that is taken may come without being allowed in pieces: net/http does that behind what it writes on the stream, and a call
+			// whose program reads its answer once it has sent more would wait for ever.
+			MaxReceiveBufferPerStream: int(min(s.cfg.MaxBody, math.MaxInt32-1) + 1),
+		},
 		ReadHeaderTimeout:            headerTimeout,
 		IdleTimeout:                  idleTimeout,
 		MaxHeaderBytes:               maxHeader,
