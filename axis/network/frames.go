@@ -4,6 +4,8 @@ import (
 	"crypto/tls"
 	"encoding/binary"
 	"net"
+	"net/http"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,13 +33,32 @@ type frames struct {
 
 	mu         sync.Mutex
 	come, left frameScan
+	leaving    map[uint32]*leaving // by stream
+}
 
-	waits  *turn  // what it writes has not left; nil for nobody. One at a time has its turn
-	bytes  int    // of it that are to leave
-	end    bool   // and its end is
-	stream uint32 // of what has left of it last
-	over   chan struct{}
-	late   *time.Timer
+// A leaving is what is to leave of one answer before its turn is over.
+type leaving struct {
+	turn  *turn
+	bytes int  // of its body
+	end   bool // and its end
+	over  chan struct{}
+	late  *time.Timer
+}
+
+// streamOf is the number of the stream that an answer of HTTP/2 is written to, of which net/http says nothing in its interfaces; 0 for one that is not
+// known.
+func streamOf(w http.ResponseWriter) uint32 {
+	v := reflect.ValueOf(w)
+	for _, name := range []string{"rws", "stream", "id"} { // which do not change while the answer is written
+		if v = reflect.Indirect(v); v.Kind() != reflect.Struct {
+			return 0
+		}
+		v = v.FieldByName(name)
+	}
+	if !v.IsValid() || !v.CanUint() {
+		return 0
+	}
+	return uint32(v.Uint())
 }
 
 // speaksFrames reports whether what is spoken on c is HTTP/2: as was agreed upon in TLS, or by its first bytes.
@@ -56,34 +77,34 @@ func newFrames(spoken net.Conn, c *conn) net.Conn {
 		state := tc.ConnectionState()
 		c.tls = &state
 	}
-	c.frames = &frames{Conn: spoken, come: frameScan{have: len(frameHeader{}), left: prefaceLength}}
+	c.frames = &frames{Conn: spoken, come: frameScan{have: len(frameHeader{}), left: prefaceLength}, leaving: make(map[uint32]*leaving)}
 	return c.frames
 }
 
-// expect has a turn last until so many bytes of an answer's body have left, and its end or some frame at least. over is closed then.
+// expect has a turn last until so many bytes of its answer's body have left, and its end or some frame at least. over is closed then.
 func (f *frames) expect(t *turn, n int, end bool) (over <-chan struct{}) {
+	l := &leaving{turn: t, bytes: n, end: end, over: make(chan struct{})}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.done()
-	ch := make(chan struct{})
-	f.waits, f.bytes, f.end, f.over = t, n, end, ch
-	f.late = time.AfterFunc(framesMost, func() {
+	f.done(t.stream)
+	f.leaving[t.stream] = l
+	l.late = time.AfterFunc(framesMost, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if f.over == ch {
-			f.done()
+		if f.leaving[t.stream] == l {
+			f.done(t.stream)
 		}
 	})
-	return ch
+	return l.over
 }
 
-// done ends the turn that waits. mu is held.
-func (f *frames) done() {
-	if f.waits != nil {
-		f.late.Stop()
-		f.waits.given()
-		close(f.over)
-		f.waits, f.over, f.stream = nil, nil, 0
+// done ends the turn of a stream's answer. mu is held.
+func (f *frames) done(stream uint32) {
+	if l := f.leaving[stream]; l != nil {
+		delete(f.leaving, stream)
+		l.late.Stop()
+		l.turn.given()
+		close(l.over)
 	}
 }
 
@@ -93,18 +114,15 @@ func (f *frames) Write(b []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.left.follow(b[:n], func(h frameHeader) {
-		switch h.kind() {
-		case frameData:
-			f.bytes -= h.length()
-		case frameHeaders:
-		case frameReset:
-			f.done()
-			return
-		default:
+		l := f.leaving[h.stream()]
+		if l == nil || h.kind() != frameData && h.kind() != frameHeaders && h.kind() != frameReset {
 			return
 		}
-		if f.stream = h.stream(); f.waits != nil && (h.ends() || f.bytes <= 0 && !f.end) {
-			f.done()
+		if h.kind() == frameData {
+			l.bytes -= h.length()
+		}
+		if h.ends() || h.kind() == frameReset || l.bytes <= 0 && !l.end {
+			f.done(h.stream())
 		}
 	})
 	return n, err
@@ -116,8 +134,8 @@ func (f *frames) Read(b []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.come.follow(b[:n], func(h frameHeader) {
-		if f.waits != nil && h.kind() == frameReset && h.stream() == f.stream {
-			f.done()
+		if h.kind() == frameReset {
+			f.done(h.stream())
 		}
 	})
 	return n, err
@@ -162,6 +180,8 @@ func (f *frames) Close() error {
 	err := f.Conn.Close()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.done()
+	for stream := range f.leaving {
+		f.done(stream)
+	}
 	return err
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"testing"
 	"time"
@@ -31,6 +33,7 @@ func TestTurnsOfStreams(t *testing.T) {
 	data := func(n int, end bool) func(*http2.Framer) error {
 		return func(w *http2.Framer) error { return w.WriteData(5, end, make([]byte, n)) }
 	}
+	beside := func(w *http2.Framer) error { return w.WriteData(7, true, make([]byte, 2000)) }
 	settings := func(w *http2.Framer) error { return w.WriteSettings() }
 	tests := map[string]struct {
 		bytes int
@@ -38,11 +41,13 @@ func TestTurnsOfStreams(t *testing.T) {
 		steps []func(*http2.Framer) error // the turn is over with the last one, and not before
 		came  func(*http2.Framer) error   // what the program sends in the end, where it is that
 	}{
-		"a head":              {0, false, []func(*http2.Framer) error{settings, head}, nil},
-		"bytes in two frames": {1000, false, []func(*http2.Framer) error{head, data(600, false), settings, data(400, false)}, nil},
-		"an end":              {1000, true, []func(*http2.Framer) error{head, data(1000, false), data(0, true)}, nil},
-		"a cut":               {0, true, []func(*http2.Framer) error{head, func(w *http2.Framer) error { return w.WriteRSTStream(5, http2.ErrCodeInternal) }}, nil},
-		"a reset":             {10, true, []func(*http2.Framer) error{head, data(10, false)}, func(w *http2.Framer) error { return w.WriteRSTStream(5, http2.ErrCodeCancel) }},
+		"a head":                {0, false, []func(*http2.Framer) error{settings, head}, nil},
+		"bytes in two frames":   {1000, false, []func(*http2.Framer) error{head, data(600, false), settings, data(400, false)}, nil},
+		"bytes beside another":  {1000, false, []func(*http2.Framer) error{head, beside, data(1000, false)}, nil},
+		"an end beside another": {1000, true, []func(*http2.Framer) error{head, data(1000, false), beside, data(0, true)}, nil},
+		"an end":                {1000, true, []func(*http2.Framer) error{head, data(1000, false), data(0, true)}, nil},
+		"a cut":                 {0, true, []func(*http2.Framer) error{head, func(w *http2.Framer) error { return w.WriteRSTStream(5, http2.ErrCodeInternal) }}, nil},
+		"a reset":               {10, true, []func(*http2.Framer) error{head, data(10, false)}, func(w *http2.Framer) error { return w.WriteRSTStream(5, http2.ErrCodeCancel) }},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +59,7 @@ func TestTurnsOfStreams(t *testing.T) {
 			below.come.WriteString(http2.ClientPreface)
 			over := false
 			c.turn.giving = func(bool) func(bool) { return func(bool) { over = true } }
-			c.turnOf(2).writes(tt.bytes, tt.end)
+			c.turnOfStream(5).writes(tt.bytes, tt.end)
 			for i, step := range tt.steps {
 				if err := step(frames); err != nil {
 					t.Fatal(err)
@@ -94,7 +99,7 @@ func TestABlockedStream(t *testing.T) {
 	newFrames(new(written), c)
 	c.turn.giving = func(bool) func(bool) { return func(bool) { close(over) } }
 	began := time.Now()
-	c.turnOf(2).writes(10, false)()
+	c.turnOfStream(5).writes(10, false)()
 	<-over
 	if took := time.Since(began); took < framesMost {
 		t.Errorf("over after %v", took)
@@ -111,7 +116,7 @@ func TestStreamsTakeTurns(t *testing.T) {
 		answers = append(answers, answer)
 		return func(bool) {}
 	}
-	one, other := c.turnOf(2), c.turnOf(2)
+	one, other := c.turnOfStream(5), c.turnOfStream(5)
 	for i, of := range []*turn{one, one, other, one, one, other} {
 		if i == 0 || i == 2 {
 			of.begins(func() {})
@@ -127,5 +132,25 @@ func TestStreamsTakeTurns(t *testing.T) {
 	}
 	if want := []bool{true, false, true, true, false, true}; !slices.Equal(answers, want) {
 		t.Errorf("%v, want %v", answers, want)
+	}
+}
+
+// TestStreamOf: net/http says in no interface which stream it writes an answer to, and it is found all the same.
+func TestStreamOf(t *testing.T) {
+	t.Parallel()
+	var got []uint32
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { got = append(got, streamOf(w)) }))
+	srv.EnableHTTP2 = true
+	srv.StartTLS()
+	defer srv.Close()
+	for range 2 {
+		res, err := srv.Client().Get(srv.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+	}
+	if want := []uint32{1, 3}; !slices.Equal(got, want) || streamOf(httptest.NewRecorder()) != 0 || streamOf(nil) != 0 {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

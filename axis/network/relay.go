@@ -40,7 +40,7 @@ func relayAnswer(log *slog.Logger, w http.ResponseWriter, r *http.Request, o *ex
 	if a.body != nil {
 		defer a.body.Close()
 	}
-	x := &relay{turn: connOf(r.Context()).turnOf(r.ProtoMajor), w: w, rc: http.NewResponseController(w), r: r, o: o, a: a, log: log, passage: o.Passage()}
+	x := &relay{turn: connOf(r.Context()).turnOf(r.ProtoMajor, w), w: w, rc: http.NewResponseController(w), r: r, o: o, a: a, log: log, passage: o.Passage()}
 	defer func() {
 		if err != nil {
 			x.turn.cut()
@@ -70,6 +70,7 @@ func relayAnswer(log *slog.Logger, w http.ResponseWriter, r *http.Request, o *ex
 	}
 	w.WriteHeader(a.status)
 	if !a.prompt { // the header goes before anything else comes
+		x.turn.inOrder(x.order != orderNone, x.order == orderEnds)
 		if err := x.put(nil); err != nil {
 			return x.cut(err)
 		}
@@ -104,7 +105,7 @@ func (x *relay) head() error {
 		x.o.Response(x.a.status, x.a.header)
 	}
 	x.order = orderOf(x.o.Key().Kind, x.a.header.Get("Content-Type"))
-	x.turn.inOrder(x.order != orderNone)
+	x.turn.inOrder(x.order != orderNone, false)
 	x.turn.begins(x.o.Begins)
 	if x.passage == nil {
 		return nil
@@ -133,7 +134,7 @@ func (x *relay) chunks() error {
 				return x.cut(err)
 			}
 			x.trail()
-			x.turn.inOrder(x.order != orderNone)
+			x.turn.inOrder(x.order != orderNone, false)
 			x.take()
 			if err := x.over(""); err != nil {
 				return err
@@ -155,7 +156,7 @@ func (x *relay) chunk(b []byte, ended bool) (done bool, err error) {
 	x.step()
 	sent := x.sent + int64(len(b))
 	last := sent >= x.a.length && (ended || x.a.length >= 0 && !x.a.trails)
-	x.turn.inOrder(x.order == orderAll || x.order == orderEnds && (last || x.sent == 0))
+	x.turn.inOrder(x.order == orderAll || x.order == orderEnds && (last || x.sent == 0), false)
 	x.take()
 	if err := x.o.Chunk(b); err != nil {
 		x.log.Debug("answer is not kept", "url", x.r.URL.String(), "error", err)
@@ -181,7 +182,7 @@ type order uint8
 
 const (
 	orderNone order = iota // none: an archive, a picture, whose pieces come as fast as they can
-	orderEnds              // its head and its end: a program makes nothing of half a document
+	orderEnds              // its head and its end: a program makes nothing of half a document, and messages of a gRPC call have an order in that alone
 	orderAll               // all: a stream of which it takes up each event
 )
 
@@ -190,7 +191,7 @@ func orderOf(kind exchange.Kind, contentType string) order {
 	media, _, _ := mime.ParseMediaType(contentType)
 	group, _, _ := strings.Cut(media, "/")
 	switch {
-	case kind == exchange.LLM, media == "text/event-stream", strings.HasPrefix(media, "application/grpc"),
+	case kind == exchange.LLM, media == "text/event-stream",
 		slices.ContainsFunc([]string{"ndjson", "jsonl", "json-seq", "stream+json", "eventstream"}, func(end string) bool { return strings.HasSuffix(media, end) }):
 		return orderAll
 	case slices.Contains([]string{"image", "audio", "video", "font"}, group),

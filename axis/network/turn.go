@@ -1,33 +1,43 @@
 package network
 
 import (
+	"net/http"
 	"sync"
 	"time"
 )
+
+// moreMost is how long others wait for more of what was given.
+const moreMost = 5 * time.Millisecond
 
 // A turn is what one connection gives the program next, after what others give and before what comes later (Config.Giving): whatever is written on
 // one of HTTP/1, and one answer of one of HTTP/2, which carries several side by side. Nil is of a connection that is none of ours.
 type turn struct {
 	giving func(answer bool) (given func(ends bool)) // nil where nothing waits
 	frames *frames                                   // of an answer of HTTP/2: they tell when it has left. Nil of HTTP/1
+	stream uint32                                    // of it there
 
 	mu        sync.Mutex
 	beginning []func()   // see begins
 	ends      bool       // see end
 	loose     bool       // see inOrder
+	more      bool       // likewise
 	taken     func(bool) // while it gives something: says that it has
 	since     time.Time
 }
 
-// turnOf is that of an answer by a version of HTTP.
-func (c *conn) turnOf(major int) *turn {
+// turnOf is that of an answer by a version of HTTP, which is written to w.
+func (c *conn) turnOf(major int, w http.ResponseWriter) *turn {
 	switch {
 	case c == nil:
 		return nil
 	case major == 2 && c.frames != nil:
-		return &turn{giving: c.turn.giving, frames: c.frames}
+		return c.turnOfStream(streamOf(w))
 	}
 	return &c.turn
+}
+
+func (c *conn) turnOfStream(stream uint32) *turn {
+	return &turn{giving: c.turn.giving, frames: c.frames, stream: stream}
 }
 
 // take has the connection give something next, unless it does.
@@ -36,23 +46,26 @@ func (t *turn) take() {
 		return
 	}
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.loose {
+	takes := !t.loose && (t.taken == nil || !t.ends && time.Since(t.since) > GiveMost)
+	answer := len(t.beginning) > 0
+	t.mu.Unlock()
+	if !takes {
 		return
 	}
-	if t.taken == nil || !t.ends && time.Since(t.since) > GiveMost {
-		other := t.frames != nil && t.frames.last.Swap(t) != t
-		t.taken = t.giving(len(t.beginning) > 0 || other)
-		t.since = time.Now()
-	}
+	other := t.frames != nil && t.frames.last.Swap(t) != t
+	taken := t.giving(answer || other)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.taken, t.since = taken, time.Now()
 }
 
-// inOrder says whether what is written next waits for what others give.
-func (t *turn) inOrder(yes bool) {
+// inOrder says whether what is written next waits for what others give, and whether more is about to come that is given with it: a document comes
+// with its head, as a rule, and a program makes nothing of that.
+func (t *turn) inOrder(yes, more bool) {
 	if t != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.loose = !yes
+		t.loose, t.more = !yes, more
 	}
 }
 
@@ -74,9 +87,23 @@ func (t *turn) given() {
 	if t.taken == nil {
 		return
 	}
+	if t.more {
+		time.AfterFunc(moreMost, t.overMore)
+		return
+	}
 	t.taken(t.ends)
 	if !t.ends {
 		t.taken = nil
+	}
+}
+
+// overMore is over where more has not come.
+func (t *turn) overMore() {
+	t.mu.Lock()
+	waits := t.more
+	t.mu.Unlock()
+	if waits {
+		t.over()
 	}
 }
 
@@ -137,6 +164,10 @@ func (t *turn) expect(n int, end bool) (left func()) {
 	taken := t.taken != nil
 	t.mu.Unlock()
 	if !taken {
+		return func() {}
+	}
+	if t.stream == 0 { // nobody can tell when it leaves
+		t.given()
 		return func() {}
 	}
 	over := t.frames.expect(t, n, end)

@@ -197,7 +197,7 @@ func (s *handler) takeOver(w http.ResponseWriter, a *answer) (*programConn, erro
 		return nil, net.ErrClosed
 	}
 	raw.SetDeadline(time.Time{}) // net/http's own for the header
-	unwrap(raw).turnOf(1).inOrder(true)
+	unwrap(raw).turnOf(1, nil).inOrder(true, false)
 	if _, err := raw.Write(upgradeHead(a)); err != nil {
 		raw.Close()
 		s.life.leave(lastWords{raw})
