@@ -23,11 +23,11 @@ import (
 // that the child has until then. A shell that waits for what a part of it prints reads from one that would be handed down.
 func starts(pid int, briefly func(child int) bool) bool {
 	for of := range threadsOf(pid) {
-		where, _ := os.ReadFile(of + "wchan")
+		where := told(of + "wchan")
 		if !bytes.Contains(where, []byte("pipe_read")) {
 			continue
 		}
-		call, _ := os.ReadFile(of + "syscall")
+		call := told(of + "syscall")
 		var nr, fd int
 		if n, _ := fmt.Sscanf(string(call), "%d 0x%x", &nr, &fd); n < 2 {
 			continue
@@ -51,7 +51,7 @@ func starts(pid int, briefly func(child int) bool) bool {
 
 // beginsFrom reports whether a thread that waits does so before its first instruction, in set_robust_list, and is this one or was made after it.
 func beginsFrom(thread string, first int) bool {
-	call, _ := os.ReadFile(thread + "syscall")
+	call := told(thread + "syscall")
 	nr, _, _ := strings.Cut(string(call), " ")
 	number, _ := strconv.Atoi(path.Base(thread))
 	return number >= first && nr == map[string]string{"amd64": "273", "arm64": "99"}[runtime.GOARCH]
@@ -112,7 +112,7 @@ func executing(process string) bool {
 
 // executes reports whether a process that waits does so in execve or execveat.
 func executes(process string) bool {
-	call, _ := os.ReadFile(process + "/syscall")
+	call := told(process + "/syscall")
 	nr, _, _ := strings.Cut(string(call), " ")
 	return slices.Contains(map[string][]string{"amd64": {"59", "322"}, "arm64": {"221", "281"}}[runtime.GOARCH], nr)
 }
@@ -151,11 +151,11 @@ func busy(pid int) (runs, waits bool) { return busyBeside(pid, 0) }
 // busyBeside is busy of a process without a thread that has not begun, and those after it; 0 is no thread.
 func busyBeside(pid, begins int) (runs, waits bool) {
 	for of := range threadsOf(pid) {
-		switch state := statOf(of); {
-		case len(state) == 0, state[0][0] == 'Z':
-		case state[0][0] == 'R':
+		switch stateOf(of) {
+		case 0, 'Z':
+		case 'R':
 			return true, waits
-		case state[0][0] == 'D', state[0][0] == 't':
+		case 'D', 't':
 			waits = waits || !sleeps(of)
 		default:
 			waits = waits || heldUp(of) && (begins == 0 || !beginsFrom(of, begins))
@@ -167,17 +167,16 @@ func busyBeside(pid, begins int) (runs, waits bool) {
 // heldUp reports whether a thread that sleeps may wait for what the jail tells it. Of one that has not left its processor's queue yet, and is not
 // taken out before its turn (Linux 6.12 and newer), the kernel says no place; nor does it of one that may not be looked at.
 func heldUp(thread string) bool {
-	where, _ := os.ReadFile(thread + "wchan")
+	where := told(thread + "wchan")
 	if string(where) == "0" {
-		_, err := os.ReadFile(thread + "syscall")
-		return err == nil && tellsPlaces()
+		return len(told(thread+"syscall")) > 0 && tellsPlaces()
 	}
 	return bytes.Contains(where, []byte("seccomp")) && !sleeps(thread)
 }
 
 // sleeps reports whether a thread is in clock_nanosleep, which the jail answers too.
 func sleeps(thread string) bool {
-	call, _ := os.ReadFile(thread + "syscall")
+	call := told(thread + "syscall")
 	nr, _, _ := strings.Cut(string(call), " ")
 	return nr == map[string]string{"amd64": "230", "arm64": "115"}[runtime.GOARCH]
 }
@@ -185,7 +184,7 @@ func sleeps(thread string) bool {
 // tellsPlaces reports whether this kernel says where a thread sleeps, as some of ours always do.
 var tellsPlaces = sync.OnceValue(func() bool {
 	for of := range threadsOf(os.Getpid()) {
-		if where, _ := os.ReadFile(of + "wchan"); len(where) > 0 && string(where) != "0" {
+		if where := told(of + "wchan"); len(where) > 0 && string(where) != "0" {
 			return true
 		}
 	}
@@ -195,8 +194,7 @@ var tellsPlaces = sync.OnceValue(func() bool {
 // turns is how often the threads of a process have had a processor: the third field of their schedstat.
 func turns(pid int) (sum int) {
 	for of := range threadsOf(pid) {
-		had, _ := os.ReadFile(of + "schedstat")
-		if fields := bytes.Fields(had); len(fields) == 3 {
+		if fields := bytes.Fields(told(of + "schedstat")); len(fields) == 3 {
 			n, _ := strconv.Atoi(string(fields[2]))
 			sum += n
 		}
@@ -235,6 +233,28 @@ func worked(pid int) (sum time.Duration) {
 
 // statOf are the fields of a process or thread behind its name; none where it has ended.
 func statOf(dir string) [][]byte {
-	b, _ := os.ReadFile(dir + "stat")
+	b := told(dir + "stat")
 	return bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
+}
+
+// stateOf is the first of them, a letter; 0 where the thread has ended.
+func stateOf(thread string) byte {
+	b := told(thread + "stat")
+	if at := bytes.LastIndexByte(b, ')'); at >= 0 && at+2 < len(b) {
+		return b[at+2]
+	}
+	return 0
+}
+
+// told is what a file of /proc says that is a line or two; nothing where there is none. A process is looked at through hundreds of them before each
+// answer, and os.ReadFile takes four times as long.
+func told(name string) []byte {
+	f, err := syscall.Open(name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer syscall.Close(f)
+	b := make([]byte, 1024)
+	n, _ := syscall.Read(f, b)
+	return b[:max(n, 0)]
 }

@@ -75,7 +75,7 @@ func TestInboxOfWhoAlwaysWorks(t *testing.T) {
 // TestHeldUp: a thread that sleeps in a place of the filter's, or in none that the kernel would say yet, may wait for the jail.
 func TestHeldUp(t *testing.T) {
 	thread := t.TempDir() + "/"
-	if err := os.WriteFile(thread+"syscall", nil, 0o600); err != nil {
+	if err := os.WriteFile(thread+"syscall", []byte("running\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for where, want := range map[string]bool{"seccomp_do_user_notification": true, "0": tellsPlaces(), "futex_do_wait": false, "": false} {
