@@ -51,10 +51,11 @@ func explainAll(c *comparison) {
 // refused says of every refused request how it differs from the recorded one that is most like it and was never asked for:
 // the one in whose place it came. Where there is none the recorder's own words stay.
 func (c *explanation) refused() {
-	var unasked []*tape.Record
+	unasked := make(map[string][]*placed) // by host
 	for i := range c.found {
 		if p := &c.found[i]; p.Category == MissingInReplay && tape.ExchangeOf(p.rec.Kind) != nil {
-			unasked = append(unasked, p.rec)
+			host := tape.HostOf(tape.ExchangeOf(p.rec.Kind).URL)
+			unasked[host] = append(unasked[host], p)
 		}
 	}
 	before := make(map[request]uint64)
@@ -73,15 +74,18 @@ func (c *explanation) refused() {
 		if tape.ExchangeOf(p.rec.Kind) == nil {
 			continue // what it came in place of stands beside it, where there is one
 		}
-		near, changes := c.nearest(p.rec, unasked, true)
-		if near == nil { // another path of an API may be no model call any more
-			near, changes = c.nearest(p.rec, unasked, false)
+		host := tape.HostOf(tape.ExchangeOf(p.rec.Kind).URL)
+		at, changes := c.nearest(p.rec, unasked[host], true)
+		if at < 0 { // another path of an API may be no model call any more
+			at, changes = c.nearest(p.rec, unasked[host], false)
 		}
-		if near == nil {
+		if at < 0 {
 			continue
 		}
-		unasked = slices.DeleteFunc(unasked, func(r *tape.Record) bool { return r == near })
-		c.inPlaceOf(near, p)
+		missing := unasked[host][at]
+		unasked[host] = slices.Delete(unasked[host], at, at+1)
+		missing.Follows = fmt.Sprintf("the refused request at replay seq %d is the nearest to it", *p.Seq)
+		near := missing.rec
 		if p.at == c.first.at {
 			c.instead = near
 		}
@@ -90,15 +94,6 @@ func (c *explanation) refused() {
 		p.Nearest, p.Recorded = new(near.Seq), describe(near.Kind)
 		nearest := tape.ExchangeOf(near.Kind)
 		p.news, p.was = newsIn(p.Changes), nearest.RequestPayload
-	}
-}
-
-// inPlaceOf says of a recorded request that was never asked for which refused one is the nearest to it.
-func (c *explanation) inPlaceOf(near *tape.Record, refused *placed) {
-	for i := range c.found {
-		if p := &c.found[i]; p.rec == near && p.Category == MissingInReplay {
-			p.Follows = fmt.Sprintf("the refused request at replay seq %d is the nearest to it", *refused.Seq)
-		}
 	}
 }
 
@@ -112,22 +107,22 @@ func (c *explanation) refusedRef(p *placed) *RequestRef {
 	return new(RequestRef)
 }
 
-// nearest returns the one of the recorded requests to the same host, of the same kind where that is asked for, that rec differs least
-// from, and how; nil where there is none.
-func (c *explanation) nearest(rec *tape.Record, among []*tape.Record, kindred bool) (*tape.Record, []Change) {
-	var best *tape.Record
-	var least []Change
-	asked := tape.ExchangeOf(rec.Kind)
+// nearest returns which of the recorded requests to the same host, of the same kind where that is asked for, rec differs least
+// from, and how; -1 where there is none.
+func (c *explanation) nearest(rec *tape.Record, among []*placed, kindred bool) (best int, least []Change) {
+	best = -1
 	tried, most := 0, 0
-	for _, r := range among {
-		ex := tape.ExchangeOf(r.Kind)
-		if kindred && !sameKind(r.Kind, rec.Kind) || tape.HostOf(ex.URL) != tape.HostOf(asked.URL) || tried == maxNearest || c.spent() {
+	for i, p := range among {
+		if kindred && !sameKind(p.rec.Kind, rec.Kind) {
 			continue
 		}
+		if tried == maxNearest || c.spent() {
+			break
+		}
 		tried++
-		changes, alike := c.requestChanges(r, rec)
-		if len(changes) > 0 && (best == nil || cmp.Or(cmp.Compare(len(changes), len(least)), cmp.Compare(most, alike)) < 0) {
-			best, least, most = r, changes, alike
+		changes, alike := c.requestChanges(p.rec, rec)
+		if len(changes) > 0 && (best < 0 || cmp.Or(cmp.Compare(len(changes), len(least)), cmp.Compare(most, alike)) < 0) {
+			best, least, most = i, changes, alike
 		}
 	}
 	return best, least

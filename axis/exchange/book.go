@@ -28,6 +28,7 @@ type Book struct {
 	ignored    map[uint64]bool            // connections of sockets that MCP servers opened; not changed after NewBook
 	methods    map[Key]*method            // by method and URL; not changed after NewBook
 	wholes     map[Key][]*Recorded        // by what was asked, to the byte: requests that differ in their headers; not changed after NewBook
+	groups     func() groups              // of recorded, made once something is asked for that is not on the tape
 	mixed      bool                       // a queue holds requests that may have unlike traits; not changed after NewBook
 	run        sidetraffic.Span           // when it was; not changed after NewBook
 	took       time.Duration              // until its last record; not changed after NewBook
@@ -78,6 +79,7 @@ func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Sto
 	b.sortSockets()
 	slices.SortStableFunc(b.recorded, byArrival)
 	b.waiting = b.recorded
+	b.groups = sync.OnceValue(func() groups { return groupsOf(b.recorded) })
 	b.noteCalls()
 	for _, rec := range b.recorded {
 		b.add(rec)

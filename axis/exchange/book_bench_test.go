@@ -87,3 +87,28 @@ func BenchmarkLanesGrow(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkRefuse asks for as much as is recorded, and none of it, and reports what one refusal costs: as much beside many as beside few.
+func BenchmarkRefuse(b *testing.B) {
+	for _, n := range []int{250, 2500} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			var kinds []tape.Kind
+			for i := range n {
+				kinds = append(kinds, post(uint64(i+1), fmt.Sprintf("%s/%d", url, i), "x"))
+			}
+			book := newBook(b, kinds...)
+			book.TellSideTraffic(nil)
+			tap := exchange.NewTap(nil, classifier{}, newScrubber(), &exchange.TapOptions{Replay: true})
+			for b.Loop() {
+				o, err := tap.Begin(&exchange.Request{Method: "POST", URL: url + "/another", Header: headers(), Body: []byte("x")})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, ok := o.Take(book); ok {
+					b.Fatal("on the tape")
+				}
+				book.Nearest(o.Identity(), o.Request())
+			}
+		})
+	}
+}

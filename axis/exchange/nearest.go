@@ -62,75 +62,81 @@ func nameOf(rec *Recorded) string {
 
 // candidates lists the recorded requests to compare with: those not asked for yet by arrival, then the others, latest
 // first.
-func (b *Book) candidates(id *Identity, r *Request) []*Recorded {
+func (b *Book) candidates(id *Identity, r *Request) (list []*Recorded) {
 	asked, err := url.Parse(r.URL)
 	if err != nil {
 		return nil
 	}
+	group := b.groups().nearest(id, asked)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var group []*Recorded
-	best := unlike
-	named := ""
-	if id.Talk != nil {
-		named = lanePrefix(id.Talk().Opening)
+	for _, rec := range group {
+		if len(list) == lane.MaxCandidates {
+			return list
+		}
+		if !rec.Served {
+			list = append(list, rec)
+		}
 	}
-	for _, rec := range b.recorded {
-		likeness := alike(rec, id, named, asked)
-		if likeness > best || likeness == unlike {
-			continue
+	for _, rec := range slices.Backward(group) {
+		if len(list) == lane.MaxCandidates {
+			break
 		}
-		if likeness < best {
-			best, group = likeness, nil
+		if rec.Served {
+			list = append(list, rec)
 		}
-		group = append(group, rec)
 	}
-	slices.SortStableFunc(group, func(x, y *Recorded) int {
-		switch sx, sy := x.Served, y.Served; {
-		case sx && sy:
-			return cmp.Compare(y.Arrival, x.Arrival)
-		case sx:
-			return 1
-		case sy:
-			return -1
-		}
-		return 0
-	})
-	return group[:min(len(group), lane.MaxCandidates)]
+	return list
 }
 
-// likeness is a group of candidates; a smaller one is nearer.
-type likeness uint8
+// A group is what recorded requests have in common by which one is looked for that is like another. Fields that do not count are empty.
+type group struct {
+	provider, endpoint, lane string // of calls of a model; lane is without a number
+	host, path               string
+}
 
-const (
-	sameConversation likeness = iota
-	sameEndpoint
-	samePath
-	sameHost
-	unlike
-)
+// groups are the recorded requests of each group, by arrival.
+type groups map[group][]*Recorded
+
+func groupsOf(recorded []*Recorded) groups {
+	all := make(groups)
+	for _, rec := range recorded {
+		var of []group
+		if k := rec.Key; k.Kind == LLM {
+			name, _, _ := strings.Cut(rec.Lane, "#")
+			of = append(of, group{provider: k.Provider, endpoint: k.Endpoint, lane: name}, group{provider: k.Provider, endpoint: k.Endpoint})
+		}
+		if u, err := url.Parse(rec.Exchange.URL); err == nil {
+			of = append(of, group{host: strings.ToLower(u.Host), path: "/" + u.Path}, group{host: strings.ToLower(u.Host)})
+		}
+		for _, g := range of {
+			all[g] = append(all[g], rec)
+		}
+	}
+	return all
+}
+
+// nearest is the first group of a request that has any.
+func (all groups) nearest(id *Identity, asked *url.URL) []*Recorded {
+	var of []group
+	if k := id.Key; k.Kind == LLM {
+		if id.Talk != nil {
+			of = append(of, group{provider: k.Provider, endpoint: k.Endpoint, lane: lanePrefix(id.Talk().Opening)})
+		}
+		of = append(of, group{provider: k.Provider, endpoint: k.Endpoint})
+	}
+	of = append(of, group{host: strings.ToLower(asked.Host), path: "/" + asked.Path}, group{host: strings.ToLower(asked.Host)})
+	for _, g := range of {
+		if list := all[g]; len(list) > 0 {
+			return list
+		}
+	}
+	return nil
+}
 
 // inLane reports whether a record stands in a lane that is called lane but for a number.
 func inLane(rec *Recorded, lane string) bool {
 	return rec.Lane == lane || strings.HasPrefix(rec.Lane, lane+"#")
-}
-
-// alike compares a record with a request to a URL; lane is that of its conversation, without a number, "" for HTTP.
-func alike(rec *Recorded, id *Identity, lane string, asked *url.URL) likeness {
-	if k := id.Key; k.Kind == LLM && rec.Key.Kind == LLM && rec.Key.Provider == k.Provider && rec.Key.Endpoint == k.Endpoint {
-		if inLane(rec, lane) {
-			return sameConversation
-		}
-		return sameEndpoint
-	}
-	u, err := url.Parse(rec.Exchange.URL)
-	switch {
-	case err != nil || !strings.EqualFold(u.Host, asked.Host):
-		return unlike
-	case u.Path == asked.Path:
-		return samePath
-	}
-	return sameHost
 }
 
 // RefusedStatus is the status of the answer to a request that is not on the tape: one that no SDK retries.
@@ -297,14 +303,16 @@ func (b *Book) keyInCallOrder(r *Request) *Key {
 // TellSideTraffic has the book answer side traffic (package sidetraffic) that is not on the tape as it was asked: by the last answer of
 // its kind, where those are alike. The rules are a project's own.
 func (b *Book) TellSideTraffic(rules *sidetraffic.Rules) {
-	b.side = &side{rules: rules, reports: make(map[sidetraffic.Route]bool)}
+	b.side = &side{rules: rules, reports: make(map[sidetraffic.Route]bool), routes: sync.OnceValue(b.routes)}
 }
 
-// ofRoute lists the plain HTTP of a route that was answered, by arrival.
-func (b *Book) ofRoute(route sidetraffic.Route) (all []*Recorded) {
+// routes lists the plain HTTP of each route that was answered, by arrival.
+func (b *Book) routes() map[sidetraffic.Route][]*Recorded {
+	all := make(map[sidetraffic.Route][]*Recorded)
 	for _, rec := range b.recorded {
-		if x := rec.Exchange; rec.Key.Kind == HTTP && rec.Socket == nil && x.Status != 0 && sidetraffic.RouteOf(x.Method, x.URL) == route {
-			all = append(all, rec)
+		if x := rec.Exchange; rec.Key.Kind == HTTP && rec.Socket == nil && x.Status != 0 {
+			route := sidetraffic.RouteOf(x.Method, x.URL)
+			all[route] = append(all[route], rec)
 		}
 	}
 	return all
@@ -324,7 +332,8 @@ func (b *Book) answered(rec *Recorded) []byte {
 
 // side finds what answers side traffic that the tape does not hold as it was asked.
 type side struct {
-	rules *sidetraffic.Rules
+	rules  *sidetraffic.Rules
+	routes func() map[sidetraffic.Route][]*Recorded // found once something is asked for that is not on the tape
 
 	mu      sync.Mutex
 	reports map[sidetraffic.Route]bool // guarded by mu: what was found out of the routes that were asked for
@@ -344,7 +353,7 @@ func (s *side) answer(b *Book, k Key, r *Request) *Recorded {
 	if q := b.queues[k]; q != nil && sidetraffic.AskedAgain(r.Method, len(q.All)) && equalAnswers(q.All) {
 		return q.All[len(q.All)-1]
 	}
-	all := b.ofRoute(route)
+	all := s.routes()[route]
 	if len(all) == 0 {
 		return nil
 	}
