@@ -8,9 +8,12 @@ import (
 	"net/http/httptest"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/net/http2"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 )
 
 // written is a connection that holds what is written to it, and gives what a test has put there to read.
@@ -132,6 +135,51 @@ func TestStreamsTakeTurns(t *testing.T) {
 	}
 	if want := []bool{true, false, true, true, false, true}; !slices.Equal(answers, want) {
 		t.Errorf("%v, want %v", answers, want)
+	}
+}
+
+// TestADocumentIsGivenWithItsHead: others wait for what comes behind a head, for a moment.
+func TestADocumentIsGivenWithItsHead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, said, given := &conn{}, new(bytes.Buffer), 0
+		top, frames := newFrames(new(written), c), http2.NewFramer(said, nil)
+		c.turn.giving = func(bool) func(bool) { return func(bool) { given++ } }
+		leaves := func(err error) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := said.WriteTo(top); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for want, comes := range []bool{true, false} {
+			of := c.turnOfStream(5)
+			of.inOrder(true, true)
+			of.writes(0, false)
+			leaves(frames.WriteHeaders(http2.HeadersFrameParam{StreamID: 5, BlockFragment: []byte("head"), EndHeaders: true}))
+			if given != want {
+				t.Fatal("others are given something behind a head")
+			}
+			if comes {
+				of.inOrder(true, false)
+				of.writes(10, true)
+				leaves(frames.WriteData(5, true, make([]byte, 10)))
+			}
+			time.Sleep(2 * moreMost)
+			if given != want+1 {
+				t.Errorf("given %d times, want %d", given, want+1)
+			}
+		}
+	})
+}
+
+// TestOrders: of which answers which pieces wait.
+func TestOrders(t *testing.T) {
+	t.Parallel()
+	for media, want := range map[string]order{"application/json": orderEnds, "application/grpc+proto": orderEnds, "text/event-stream": orderAll, "image/png": orderNone} {
+		if got := orderOf(exchange.HTTP, media); got != want {
+			t.Errorf("%s: %v, want %v", media, got, want)
+		}
 	}
 }
 

@@ -154,6 +154,7 @@ func (t *turn) writes(n int, end bool) (left func()) {
 // cut says that the answer is cut next.
 func (t *turn) cut() {
 	if t != nil && t.frames != nil {
+		t.inOrder(true, false)
 		t.expect(0, true)
 	}
 }
