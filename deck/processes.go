@@ -201,6 +201,7 @@ type processInputs struct {
 	answers          *ambient.Answers
 	told             toldTimes
 
+	elapses    bool // it makes durations of the wall time: false where the recorded one did not
 	of         *processes
 	id, parent uint64
 	began      time.Time
@@ -230,6 +231,7 @@ func (i *processInputs) Opened() jail.Filler {
 
 func (i *processInputs) Now(place uint64) int64  { return i.timer.Now(i.places.TimeNumber(place)) }
 func (i *processInputs) Behind() int64           { return i.timer.Behind() }
+func (i *processInputs) Elapses() bool           { return i.elapses }
 func (i *processInputs) Tick(place uint64) int64 { return i.ticks.Now(i.tickings.TimeNumber(place)) }
 func (i *processInputs) TickBehind() int64       { return i.ticks.Behind() }
 
@@ -365,6 +367,7 @@ func (p *processes) Started(pr *jail.Program) jail.Source {
 	if was == nil {
 		was = new(tape.ProcessSpawn)
 	}
+	in.elapses = !tape.HasFlag(was, tape.OwnTicksKey) || tape.HasFlag(was, tape.ElapsedKey)
 	if !pr.Forked {
 		p.pids.add(pr.PID, was.PID)
 	}
@@ -574,7 +577,7 @@ func (p *processes) ended(in *processInputs, e jail.Ended, heard *heardStreams) 
 
 // keep adds to a process's record what it was given.
 func (p *processes) keep(in *processInputs, k *tape.ProcessSpawn) (err error) {
-	k.Extra = append(k.Extra, tape.FlagFields(map[string]bool{tape.OwnTicksKey: in.program.OwnTicks})...)
+	k.Extra = append(k.Extra, tape.FlagFields(map[string]bool{tape.OwnTicksKey: in.program.OwnTicks, tape.ElapsedKey: in.program.OwnTicks && in.elapses})...)
 	p.mu.Lock()
 	if len(in.woke) > 0 {
 		woke, _ := json.Marshal(in.woke) // numbers

@@ -143,6 +143,8 @@ const (
 	// OwnTicksKey is that of a process whose monotonic clock is the kernel's on a replay too: of a runtime that reads it all the time. In which
 	// order its timers come is chance.
 	OwnTicksKey = "own_ticks"
+	// ElapsedKey is that of such a process which, if it is one of Go, was given the durations of package time with its wall times.
+	ElapsedKey = "elapsed"
 )
 
 // CutKeys are those of a process whose stdin, stdout or stderr is not whole on its record: who read it left, its writer was killed, or it was
@@ -166,7 +168,7 @@ const ArrivedKey = "arrived"
 
 // FlagFields are those of names for which it is true.
 func FlagFields(names map[string]bool) (out []Field) {
-	for _, name := range append([]string{ForkedKey, LeftKey, AgainKey, OwnTicksKey}, CutKeys[:]...) {
+	for _, name := range append([]string{ForkedKey, LeftKey, AgainKey, OwnTicksKey, ElapsedKey}, CutKeys[:]...) {
 		if names[name] {
 			out = append(out, Field{Name: name, Value: []byte("true")})
 		}

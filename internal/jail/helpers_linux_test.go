@@ -29,6 +29,7 @@ var helpers = map[string]func(args []string) int{
 	"socket":       helperSocket,
 	"syscall":      helperSyscall,
 	"calls":        helperCalls,
+	"elapsed":      helperElapsed,
 	"bench":        helperBench,
 	"clocks":       helperClocks,
 	"starved":      helperStarved,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"hash/fnv"
 	"io"
 	"math/rand/v2"
@@ -153,6 +154,8 @@ func (s *stillSource) Tick(uint64) int64 {
 }
 
 func (s *stillSource) TickBehind() int64 { return 0 }
+
+func (s *stillSource) Elapses() bool { return true }
 
 func (s *stillSource) Asked(_, _ string, now []byte) []byte { return now }
 
@@ -323,6 +326,47 @@ func TestInputsOwnTicks(t *testing.T) {
 	s, _ := inputsOf(t, shellConfig(t, exe+" -test.run=^$; "+bare+" -test.run=^$; exec true"))
 	if want := []string{exe + " -test.run=^$", bare + " -test.run=^$"}; !reflect.DeepEqual(s.ownTicks, want) {
 		t.Errorf("%q, not %q", s.ownTicks, want)
+	}
+}
+
+// helperElapsed prints durations by each of package time's ways to them, once a timer has ended. A timer runs in the scheduler, and another one
+// where its channel is looked at.
+func helperElapsed([]string) int {
+	began := time.Now()
+	since, until := time.Since(began), time.Until(began.Add(time.Hour))
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	deadline, _ := ctx.Deadline()
+	<-ctx.Done()
+	fmt.Println(began, since, until, deadline.Sub(began), time.Now().Sub(began))
+	<-time.After(time.Millisecond)
+	for at := time.After(time.Millisecond); ; {
+		select {
+		case <-at:
+			return 0
+		default:
+		}
+	}
+}
+
+// TestInputsElapsed has a Go program make durations of the wall time that it is given, while its timers wait by the kernel's clock.
+func TestInputsElapsed(t *testing.T) {
+	t.Parallel()
+	if runtime.GOARCH != "amd64" {
+		t.Skip("the kernel's monotonic clock is read here")
+	}
+	s, r := inputsOf(t, helperConfig(t, "elapsed"))
+	s2, r2 := inputsOf(t, helperConfig(t, "elapsed"))
+	want := " 1ms 59m59.998s 13ms 5ms\n" // a read of the clock takes 1 ms
+	if !strings.HasSuffix(r.stdout, want) || !strings.Contains(r.stdout, " m=+0.0") || r.stdout != r2.stdout {
+		t.Errorf("%q, then %q, not …%q", r.stdout, r2.stdout, want)
+	}
+	for _, s := range []*still{s, s2} {
+		for source := range s.names {
+			if p := source.(*stillSource).places; len(p) < 2 || p[len(p)-1] != p[len(p)-2] || p[len(p)-1] == p[len(p)-3] {
+				t.Errorf("timers read the time at %x", p)
+			}
+		}
 	}
 }
 

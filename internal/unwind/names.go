@@ -1,11 +1,13 @@
 package unwind
 
 import (
+	"bufio"
 	"debug/elf"
 	"encoding/binary"
 	"hash/fnv"
 	"io"
 	"os"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -13,9 +15,12 @@ import (
 // Names are those of the functions of a program of Go, which its runtime keeps for its traces (the table of Go 1.20 and newer). They are the same
 // in the next build, whose addresses are others.
 type Names struct {
+	Entry uint64 // where the program's first instruction is in the file
+
 	table                         int64  // in the file
 	text                          uint64 // the same of the first function
 	count, names, functions, size uint64
+	named                         uint64            // where names end
 	known                         map[uint64]uint64 // digests
 }
 
@@ -50,8 +55,9 @@ func NewNames(program io.ReaderAt) *Names {
 		return nil
 	}
 	field := func(i int) uint64 { return binary.LittleEndian.Uint64(head[8+i*word:]) }
-	n.count, n.names, n.functions = field(0), field(3), field(7)
-	if n.count > maxFunctions || n.names > n.size || n.functions > n.size || n.find(program, entry) != first {
+	n.Entry = n.text + entry
+	n.count, n.names, n.named, n.functions = field(0), field(3), field(4), field(7)
+	if n.count > maxFunctions || n.names > n.named || n.named > n.size || n.functions > n.size || n.find(program, entry) != first {
 		return nil
 	}
 	return n
@@ -69,10 +75,15 @@ func (n *Names) Digest(offset uint64, open func() (*os.File, error)) uint64 {
 		return 0
 	}
 	defer program.Close()
-	h := fnv.New64a()
-	_, _ = io.WriteString(h, n.find(program, offset-n.text))
-	bound(n.known)[offset] = h.Sum64()
+	bound(n.known)[offset] = NameDigest(n.find(program, offset-n.text))
 	return n.known[offset]
+}
+
+// NameDigest is Digest of an instruction of the function of that name.
+func NameDigest(name string) uint64 {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, name)
+	return h.Sum64()
 }
 
 // find is the name of the function that an instruction is of, by its distance from the first one; "" for none.
@@ -92,4 +103,54 @@ func (n *Names) find(program io.ReaderAt, pc uint64) string {
 	k, _ := program.ReadAt(b[:], n.table+int64(n.names+number(function+4))) // what is short ends with the file
 	name, _, _ := strings.Cut(string(b[:k]), "\x00")
 	return name
+}
+
+// A Function is where the code of one stands in the file.
+type Function struct{ From, To uint64 }
+
+// Functions finds functions by their names, of which it lacks those that are not in the program. It reads the table from its first name to its last
+// function, and keeps nothing of that.
+func (n *Names) Functions(program io.ReaderAt, names ...string) map[string]Function {
+	part := func(from, to uint64) *bufio.Reader {
+		return bufio.NewReaderSize(io.NewSectionReader(program, n.table+int64(from), int64(to-from)), 64<<10)
+	}
+	wanted := make(map[uint32]string, len(names)) // by where the name stands
+	texts := part(n.names, n.named)
+	for at := 0; len(wanted) < len(names); {
+		text, err := texts.ReadSlice(0)
+		if err != nil {
+			break // of a name that is longer than any too
+		}
+		if i := slices.Index(names, string(text[:len(text)-1])); i >= 0 {
+			wanted[uint32(at)] = names[i]
+		}
+		at += len(text)
+	}
+	found := make(map[string]Function, len(names))
+	entries, functions, at := part(n.functions, n.size), part(n.functions, n.size), uint32(0)
+	for range n.count {
+		var entry [8 + 4]byte // and where the next one begins
+		is, err := entries.Peek(len(entry))
+		if err != nil {
+			break
+		}
+		copy(entry[:], is)
+		_, _ = entries.Discard(8) // which were there just now
+		function := binary.LittleEndian.Uint32(entry[4:])
+		if function < at {
+			break // no linker's order
+		}
+		if _, err := functions.Discard(int(function - at)); err != nil {
+			break
+		}
+		at = function
+		head, err := functions.Peek(8)
+		if err != nil {
+			break
+		}
+		if name, ok := wanted[binary.LittleEndian.Uint32(head[4:])]; ok {
+			found[name] = Function{n.text + uint64(binary.LittleEndian.Uint32(entry[:])), n.text + uint64(binary.LittleEndian.Uint32(entry[8:]))}
+		}
+	}
+	return found
 }

@@ -55,11 +55,11 @@ type Patch struct {
 const (
 	symbolSize  = 24 // bytes of an Elf64_Sym
 	symbolValue = 8  // where its value stands
-	spare       = 128
+	spare       = 256
 )
 
 // New makes a Patch of image. stub returns the code in the place of a function, by its name without "__vdso_"; was is where that stands, and
-// at where the code will, both from the image's beginning. It returns nil for a function that stays. The code may have 128 bytes in all.
+// at where the code will, both from the image's beginning. It returns nil for a function that stays. The code may have 256 bytes in all.
 func New(image []byte, stub func(name string, was, at uint64) []byte) (*Patch, error) {
 	file, err := elf.NewFile(bytes.NewReader(image))
 	if err != nil {

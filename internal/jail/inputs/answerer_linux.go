@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"github.com/tapedeck-dev/tapedeck/internal/gorandom"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/connect"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/filter"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
@@ -35,9 +34,9 @@ type Answerer struct {
 	openDir func(path string) (*os.File, error) // as the jail's init opens one
 	layers  map[string]*os.File                 // of overlays, by path; nil for one that cannot be opened
 
-	patching sync.Mutex                      // guards patches
-	patches  map[programFile]*gorandom.Patch // of Go programs; nil for one that is not understood
-	names    map[programFile]*unwind.Names   // likewise, for who receives calls
+	patching sync.Mutex // guards patches
+	patches  map[programFile]*goProgram
+	names    map[programFile]*unwind.Names // for who receives calls; nil for one that is not understood
 
 	Untraced atomic.Int64 // programs whose clock could not be taken, for they are debugged
 
@@ -54,7 +53,7 @@ type Answerer struct {
 
 // New answers the processes of t in a world of a plan, whose directories openDir opens.
 func New(to Sources, t *process.Table, begins func(), plan *mount.Plan, openDir func(path string) (*os.File, error)) *Answerer {
-	in := &Answerer{to: to, table: t, begins: begins, plan: plan, holds: filter.Holds(), openDir: openDir, layers: make(map[string]*os.File), patches: make(map[programFile]*gorandom.Patch), names: make(map[programFile]*unwind.Names)}
+	in := &Answerer{to: to, table: t, begins: begins, plan: plan, holds: filter.Holds(), openDir: openDir, layers: make(map[string]*os.File), patches: make(map[programFile]*goProgram), names: make(map[programFile]*unwind.Names)}
 	in.letGo, in.release = context.WithCancel(context.Background())
 	return in
 }

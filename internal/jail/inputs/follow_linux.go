@@ -3,12 +3,14 @@ package inputs
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 	"strconv"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jail/inspect"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/notify"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/process"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/trace"
+	"github.com/tapedeck-dev/tapedeck/internal/vdso"
 	"golang.org/x/sys/unix"
 )
 
@@ -93,9 +95,13 @@ func (in *Answerer) look(pid int, f *following) *process.Asker {
 		p.Dir, _ = in.table.View.Strip(cwd)
 	}
 	a := in.started(f.of, f.is, p)
-	st.hide(pid, a)
+	var program *goProgram
 	if a.Process.Sharing == process.AllThreads {
-		in.drawAlike(pid, st, a)
+		program = in.goProgramOf(pid)
+	}
+	st.hide(pid, a, program)
+	if program != nil { // this moves the stack
+		st.drawAlike(pid, a, program.draws)
 	}
 	return a
 }
@@ -173,12 +179,12 @@ func (r *stackReader) auxiliary(sp, argv uint64) (*startStack, error) {
 	}
 }
 
-// hide takes from the program what it could read of time without asking, and gives it other random bytes.
-func (st *startStack) hide(pid int, is *process.Asker) {
+// hide takes from the program, which may be one of Go, what it could read of time without asking, and gives it other random bytes.
+func (st *startStack) hide(pid int, is *process.Asker, program *goProgram) {
 	patch := askingWall()
 	switch {
-	case is.Process.Sharing == process.AllThreads:
-		patch = askingGo()
+	case program != nil:
+		patch = st.askingGo(program.clock, is)
 	case is.Ticks:
 		patch = askingAll()
 	}
@@ -192,6 +198,18 @@ func (st *startStack) hide(pid int, is *process.Asker) {
 		is.Source.Fill(0, b[:])
 		_ = inspect.WriteMemory(pid, st.random, b[:])
 	}
+}
+
+// askingGo has the monotonic clock of a Go program's package time begin at about the kernel's.
+func (st *startStack) askingGo(c *goClock, is *process.Asker) *vdso.Patch {
+	if c == nil || !is.Source.Elapses() {
+		return askingGo(nil, 0, 0)
+	}
+	var wall, ticks unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_REALTIME, &wall) // never fails, as the other
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ticks)
+	less := (wall.Nano() - is.Source.Behind() - ticks.Nano()) / second
+	return askingGo(c, st.program-c.entry, int32(min(max(less, math.MinInt32), math.MaxInt32)))
 }
 
 // maxMoved bounds what is moved on a stack, in bytes: the kernel takes no more of arguments and variables.

@@ -84,9 +84,9 @@ func read(f io.ReaderAt, at int64, to any) error {
 // goPlace is the place of which the beginnings of a Go program's draws are drawn: nothing else is.
 const goPlace = 1
 
-// drawAlike has a Go program, which stands before its first instruction, draw what it drew in the run that was recorded.
-func (in *Answerer) drawAlike(pid int, st *startStack, is *process.Asker) {
-	patch := in.patchOf(pid)
+// drawAlike has a Go program, which stands before its first instruction, draw what it drew in the run that was recorded; patch is nil where
+// it is not understood.
+func (st *startStack) drawAlike(pid int, is *process.Asker, patch *gorandom.Patch) {
 	if patch == nil {
 		return
 	}
@@ -102,21 +102,24 @@ func (in *Answerer) drawAlike(pid int, st *startStack, is *process.Asker) {
 	}
 }
 
-// patchOf is for the program that a process runs; nil where that is not understood. Each file is looked at once.
-func (in *Answerer) patchOf(pid int) *gorandom.Patch {
+// goProgramOf is the Go program that a process runs. Each file is looked at once.
+func (in *Answerer) goProgramOf(pid int) *goProgram {
 	f, is, err := in.programOf(pid)
 	if err != nil {
-		return nil
+		return new(goProgram)
 	}
 	defer f.Close()
 	in.patching.Lock()
 	defer in.patching.Unlock()
-	patch, ok := in.patches[is]
-	if !ok && len(in.patches) < maxPatches {
-		patch, _ = gorandom.New(f)
-		in.patches[is] = patch
+	program, ok := in.patches[is]
+	switch {
+	case !ok && len(in.patches) < maxPatches:
+		program = goProgramOf(f)
+		in.patches[is] = program
+	case !ok:
+		program = new(goProgram)
 	}
-	return patch
+	return program
 }
 
 // A programFile is a file as long as nobody changes it.
@@ -196,9 +199,15 @@ func (in *Answerer) named(p *process.Process, list []unwind.Place) []unwind.Plac
 	open := func() (*os.File, error) { return in.table.OpenFile(p.PID, "exe") }
 	for i, at := range list {
 		list[i] = unwind.Place{Offset: p.Names.Digest(at.Offset, open)}
+		if slices.Contains(timers, list[i].Offset) {
+			return list[:i]
+		}
 	}
 	return list
 }
+
+// timers are what runs those of Go's runtime, in whichever goroutine comes by.
+var timers = []uint64{unwind.NameDigest("runtime.(*timer).unlockAndRun"), unwind.NameDigest("runtime.runOneTimer")}
 
 // namesOf looks at the program of Go that a process runs. Each file is looked at once.
 func (in *Answerer) namesOf(pid int) *unwind.Names {

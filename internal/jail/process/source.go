@@ -43,6 +43,8 @@ type Source interface {
 	Now(place uint64) int64
 	// Behind is by how many ns Now lies behind the kernel's wall time, without reading it.
 	Behind() int64
+	// Elapses reports whether Now is asked for what the package time of a Go program makes of the monotonic clock too.
+	Elapses() bool
 	// Fill fills b with random bytes.
 	Fill(place uint64, b []byte)
 	// Tick is one read of the monotonic clock, in ns, and TickBehind by how many it lies behind the kernel's, without reading it. They
