@@ -11,7 +11,7 @@ import (
 )
 
 // Requests that one thread made in both runs one after the other, each once the one before had ended, follow from each other, and so do
-// processes that one parent started: another order of them is another program. A runtime with a monotonic clock of its own is another matter:
+// processes that one parent started, of which those of a pipeline are under way at once: another order of them is another program. A runtime with a monotonic clock of its own is another matter:
 // its timers start processes as chance has it. Where two of a thread were under way at once their order may be chance. Of a tape that does not
 // tell who asked, plain requests count as those of one thread; what such ones ask of one host in another order is a note, and so is what they ask
 // of models: those are asked side by side more often than not.
@@ -78,13 +78,16 @@ func (c *ordering) compare() {
 		if !slices.ContainsFunc(all, datedPair) {
 			continue
 		}
-		atOnce := overlapping(all, recorded)
-		maps.Copy(atOnce, overlapping(all, replayed))
-		conversations := conversationsOf(atOnce)
-		all = slices.DeleteFunc(all, func(p pair) bool {
-			return atOnce[p.a.rec] || atOnce[p.b.rec] || !datedPair(p) || conversations[LaneOf(p.a.rec.Kind)]
-		})
-		was, now := inOrder(all, recorded), inOrder(all, replayed)
+		was, now := stretches(all, recorded), stretches(all, replayed)
+		if by.of != processes {
+			atOnce := overlapping(was)
+			maps.Copy(atOnce, overlapping(now))
+			conversations := conversationsOf(atOnce)
+			all = slices.DeleteFunc(all, func(p pair) bool {
+				return atOnce[p.a.rec] || atOnce[p.b.rec] || conversations[LaneOf(p.a.rec.Kind)]
+			})
+			was, now = stretches(all, recorded), stretches(all, replayed)
+		}
 		for first, earlier := range displaced(was, now) {
 			if c.followed(first, earlier, by) {
 				break
@@ -128,34 +131,41 @@ func openerOf(p *placed) uint64 {
 	return numberOf(p.rec, tape.OpenerKey)
 }
 
-// displaced gives each request, or process, after one that came before it and had followed it: the last such one, and the last of another host.
-func displaced(was, now []pair) iter.Seq2[pair, pair] {
-	rank := make(map[pair]int, len(was))
-	for i, p := range was {
-		rank[p] = i
+// displaced gives each request, or process, of a stretch after one of an earlier stretch that had come in a later one: the last such one, and the
+// last of another host.
+func displaced(was, now [][]pair) iter.Seq2[pair, pair] {
+	rank := make(map[pair]int)
+	for i, stretch := range was {
+		for _, p := range stretch {
+			rank[p] = i + 1
+		}
 	}
 	return func(yield func(first, earlier pair) bool) {
 		var last, other ranked // of two hosts, by their ranks
-		for _, p := range now {
-			is := ranked{p, hostOf(p), rank[p] + 1}
-			for _, q := range [...]ranked{last, other} {
-				if q.rank > is.rank && !yield(p, q.pair) {
-					return
+		for _, stretch := range now {
+			for _, p := range stretch {
+				for _, q := range [...]ranked{last, other} {
+					if q.rank > rank[p] && !yield(p, q.pair) {
+						return
+					}
 				}
 			}
-			switch {
-			case is.rank > last.rank && is.host != last.host:
-				last, other = is, last
-			case is.rank > last.rank:
-				last = is
-			case is.rank > other.rank && is.host != last.host:
-				other = is
+			for _, p := range stretch {
+				is := ranked{p, hostOf(p), rank[p]}
+				switch {
+				case is.rank > last.rank && is.host != last.host:
+					last, other = is, last
+				case is.rank > last.rank:
+					last = is
+				case is.rank > other.rank && is.host != last.host:
+					other = is
+				}
 			}
 		}
 	}
 }
 
-// ranked is a pair with its host and its rank in the recorded order, from 1.
+// ranked is a pair with its host and in which stretch it was recorded, from 1.
 type ranked struct {
 	pair
 	host string
@@ -206,11 +216,16 @@ func (c *ordering) chance(by origin, format string, args ...any) {
 
 // placeOrder reports that earlier came before first.
 func (c *ordering) placeOrder(category Category, lane string, first, earlier pair) {
-	c.place(placed{at: earlier.b.at, rec: earlier.b.rec, Divergence: Divergence{
+	p := placed{at: earlier.b.at, rec: earlier.b.rec, Divergence: Divergence{
 		Category: category, Lane: lane, Seq: new(earlier.a.rec.Seq), ReplaySeq: new(earlier.b.rec.Seq),
 		Recorded: describe(earlier.a.rec.Kind), Replay: describe(earlier.b.rec.Kind),
 		Message: fmt.Sprintf("another order: %s comes before %s, which it followed", subjectOf(earlier.b.rec.Kind), subjectOf(first.a.rec.Kind)),
-	}})
+	}}
+	if tape.ExchangeOf(first.a.rec.Kind) != nil && !c.spent() { // which of them came there then, and which does now
+		changes, _ := c.requestChanges(first.a.rec, earlier.b.rec)
+		p.show(changes)
+	}
+	c.place(p)
 }
 
 // ownTicks reports whether the parent of a process has the kernel's monotonic clock in both runs.
@@ -252,17 +267,31 @@ func inOrder(pairs []pair, of func(pair) *tape.Record) []pair {
 	return out
 }
 
-// overlapping are the requests of one side that were under way together with another.
-func overlapping(pairs []pair, of func(pair) *tape.Record) map[*tape.Record]bool {
-	out := make(map[*tape.Record]bool)
-	var last *tape.Record
+// stretches are the requests, or processes, of one side in their order, parted where none was under way. Those of which a tape does not tell when they
+// came are left out.
+func stretches(pairs []pair, of func(pair) *tape.Record) (out [][]pair) {
+	ended := uint64(0)
 	for _, p := range inOrder(pairs, of) {
-		rec := of(p)
-		if last != nil && begunAt(rec) < endedAt(last) {
-			out[rec], out[last] = true, true
+		if !datedPair(p) {
+			continue
 		}
-		if last == nil || endedAt(last) < endedAt(rec) {
-			last = rec
+		if rec := of(p); len(out) == 0 || begunAt(rec) >= ended {
+			out = append(out, nil)
+		}
+		out[len(out)-1] = append(out[len(out)-1], p)
+		ended = max(ended, endedAt(of(p)))
+	}
+	return out
+}
+
+// overlapping are the requests of both sides that were under way together with another on one.
+func overlapping(all [][]pair) map[*tape.Record]bool {
+	out := make(map[*tape.Record]bool)
+	for _, stretch := range all {
+		for _, p := range stretch {
+			if len(stretch) > 1 {
+				out[p.a.rec], out[p.b.rec] = true, true
+			}
 		}
 	}
 	return out
