@@ -157,7 +157,7 @@ func (c *ignoring) ignoreAskedAgain(r *sideRoute, added, gone []*entry) {
 	}
 	again := make(map[*sideRoute][]*entry)
 	for _, e := range slices.Concat(added, gone) {
-		if q := byID[c.identityOf(e)]; q.askedAgain() {
+		if q := byID[c.identityOf(e)]; q.askedAgain() && !(c.inOneGo(q, Recorded) && c.inOneGo(q, Replay)) {
 			if again[q] == nil {
 				c.oneSide(q, SideAsked, nil, nil)
 			}
@@ -175,6 +175,65 @@ func (c *ignoring) ignoreAskedAgain(r *sideRoute, added, gone []*entry) {
 func (r *sideRoute) askedAgain() bool {
 	return sidetraffic.AskedAgain(r.Method, len(r.entries[Recorded])) && len(r.entries[Replay]) > 0 &&
 		equalResults(slices.Concat(r.entries[Recorded], r.entries[Replay]))
+}
+
+// maxSoon is how long after an answer the same is asked again by who does not wait for a timer, in ms.
+const maxSoon = 500
+
+// inOneGo reports whether one thread asked all of them one after the other while nothing else of the run went on, neither a request nor another
+// process than those that it is of: how often it tried is what the program does then, and no timer's. A runtime with timers of its own must have
+// asked again at once.
+func (c *ignoring) inOneGo(r *sideRoute, s Side) bool {
+	es := r.entries[s]
+	by := numberOf(es[0].rec, tape.OpenerKey)
+	if by == 0 {
+		return false
+	}
+	for i, e := range es { // as they came
+		switch {
+		case begunAt(e.rec) == 0 || numberOf(e.rec, tape.OpenerKey) != by:
+			return false
+		case i > 0 && begunAt(e.rec) < endedAt(es[i-1].rec):
+			return false
+		}
+	}
+	from, to := begunAt(es[0].rec), endedAt(es[len(es)-1].rec)
+	parents := make(map[uint64]uint64)
+	var beside []uint64
+	for e := range c.sides[s].records(anything) {
+		k, isProcess := e.spawn()
+		if isProcess && tape.FieldValue(k.Extra, tape.ThreadKey) == nil {
+			parents[k.SpawnID] = k.ParentSpawnID
+		}
+		if isProcess && k.SpawnID == by && tape.HasFlag(k, tape.OwnTicksKey) && s == Recorded && !soonAfter(es) {
+			return false
+		}
+		switch began := begunAt(e.rec); {
+		case began == 0 || began > to || endedAt(e.rec) < from || slices.Contains(es, e):
+		case !isProcess:
+			return false
+		case tape.HasFlag(k, tape.ForkedKey) && k.ParentSpawnID == by && tape.FieldValue(k.Extra, tape.ThreadKey) == nil: // the threads of its own runtime
+		default:
+			beside = append(beside, k.SpawnID)
+		}
+	}
+	for of := by; of != 0; {
+		beside = slices.DeleteFunc(beside, func(id uint64) bool { return id == of })
+		next := parents[of]
+		delete(parents, of) // no circle
+		of = next
+	}
+	return len(beside) == 0
+}
+
+// soonAfter reports whether each came soon after the one before.
+func soonAfter(es []*entry) bool {
+	for i := 1; i < len(es); i++ {
+		if es[i].rec.MonotonicMS-es[i-1].rec.MonotonicMS > maxSoon {
+			return false
+		}
+	}
+	return true
 }
 
 // equalResults reports whether all requests got the same answer.

@@ -42,6 +42,62 @@ func TestAskedAgain(t *testing.T) {
 	}
 }
 
+// TestAskedInOneGo: how often one thread tried counts where nothing else of the run went on meanwhile, and no timer had it try.
+func TestAskedInOneGo(t *testing.T) {
+	type run struct {
+		n        int
+		apart    int64 // ms
+		ownTicks bool
+		beside   bool // another process is under way
+		threads  bool // they are two threads'
+	}
+	of := func(r run) Records {
+		return func(yield func(*tape.Record, error) bool) {
+			for i := range uint64(r.n) {
+				k, by := get("https://h.test/limits", i+1, 404), uint64(2)
+				if r.threads {
+					by += i % 2
+				}
+				k.Extra = append(tape.NumberField(tape.PlaceKey, 10*i+10), tape.NumberField(tape.OpenerKey, by)...)
+				yield(&tape.Record{Seq: i, G: 10*i + 15, MonotonicMS: int64(i) * r.apart, Kind: k}, nil)
+			}
+			all := []*tape.ProcessSpawn{{Program: "/bin/tries", SpawnID: 2, ParentSpawnID: 1}, {Program: "/bin/works", SpawnID: 4, ParentSpawnID: 1}}
+			all[0].Extra = tape.FlagFields(map[string]bool{tape.OwnTicksKey: r.ownTicks})
+			began := []uint64{1, 2}
+			if !r.beside {
+				began[1] = 200
+			}
+			for i, p := range all {
+				p.Extra = append(p.Extra, tape.NumberField(tape.PlaceKey, began[i])...)
+				yield(&tape.Record{Seq: uint64(50 + i), G: 210, Kind: p}, nil)
+			}
+			p := program("", 0)
+			p.SpawnID = 1
+			yield(&tape.Record{Seq: 60, G: 220, Kind: p}, nil)
+		}
+	}
+	for name, tt := range map[string]struct {
+		recorded, replay run
+		red              bool
+	}{
+		"once more":                  {run{n: 3, apart: 2000}, run{n: 4}, true},
+		"once less":                  {run{n: 3, apart: 2000}, run{n: 2}, true},
+		"beside a process":           {run{n: 3, beside: true}, run{n: 4, beside: true}, false},
+		"beside one on replay":       {run{n: 3}, run{n: 4, beside: true}, false},
+		"two threads":                {run{n: 3, threads: true}, run{n: 4, threads: true}, false},
+		"a runtime's, at once":       {run{n: 3, apart: 20, ownTicks: true}, run{n: 4, ownTicks: true}, true},
+		"a runtime's, after a while": {run{n: 3, apart: 2000, ownTicks: true}, run{n: 4, ownTicks: true}, false},
+	} {
+		r, err := CompareLanes(Semantic, of(tt.recorded), of(tt.replay), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if red := len(r.Divergences) > 0; red != tt.red || red == (len(r.Side) > 0) {
+			t.Errorf("%s: %v, side %v", name, codes(r), r.Side)
+		}
+	}
+}
+
 // TestSideLine: a green verdict says how many calls of models matched.
 func TestSideLine(t *testing.T) {
 	for calls, want := range []string{"all else matched", "the one model call matched", "all 2 model calls matched"} {

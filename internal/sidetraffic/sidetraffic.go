@@ -7,7 +7,7 @@
 //     numbers and plain words alone, or a failure. Batches of events and traces look so. A report of the same data that a person
 //     waits for looks so too: docs/reference/limits.md.
 //   - A question that is asked again and again: a GET or HEAD that the recording holds three times or more, equal, with equal answers.
-//     How often it is asked is a matter of timers; that it is asked counts, and what else is asked there.
+//     How often it is asked is a matter of timers (where it is not, who compares says so); that it is asked counts, and what else is asked there.
 //   - What a project says so of (Rules), which may also say that a path is none.
 //
 // Not goals: calls of models, tool servers, WebSockets. Whoever asks leaves them out.
