@@ -157,7 +157,7 @@ func (c *ignoring) ignoreAskedAgain(r *sideRoute, added, gone []*entry) {
 	}
 	again := make(map[*sideRoute][]*entry)
 	for _, e := range slices.Concat(added, gone) {
-		if q := byID[c.identityOf(e)]; q.askedAgain() && !(c.inOneGo(q, Recorded) && c.inOneGo(q, Replay)) {
+		if q := byID[c.identityOf(e)]; q.askedAgain() && (!c.inOneGo(q, Recorded) || !c.inOneGo(q, Replay)) {
 			if again[q] == nil {
 				c.oneSide(q, SideAsked, nil, nil)
 			}

@@ -338,7 +338,8 @@ func helperElapsed([]string) int {
 	defer cancel()
 	deadline, _ := ctx.Deadline()
 	<-ctx.Done()
-	fmt.Println(began, since, until, deadline.Sub(began), time.Now().Sub(began))
+	now := time.Now()
+	fmt.Println(began, since, until, deadline.Sub(began), now.Sub(began))
 	<-time.After(time.Millisecond)
 	for at := time.After(time.Millisecond); ; {
 		select {
