@@ -204,7 +204,7 @@ func (i *processInputs) Leaving(feeders func() []jail.Source) func(ctx context.C
 func (i *processInputs) ends(all []jail.Source, late time.Duration) (ends []lane.Condition[uint64], broken bool) {
 	for _, s := range all {
 		if in, ok := s.(*processInputs); ok && in.id != programID {
-			ends = append(ends, lane.Condition[uint64]{What: in.id, Since: time.Now(), For: late, Excused: true})
+			ends = append(ends, lane.Condition[uint64]{What: in.id, Since: time.Now(), For: late, Chances: 1})
 			broken = broken || in.died == "SIGPIPE"
 		}
 	}

@@ -99,7 +99,7 @@ func (m *pidMap) seenBy(i *processInputs) (looks []lane.Condition[look]) {
 	}
 	for number, seen := range m.looking {
 		if number != i.id && slices.Contains(seen, was) { // it sees itself too
-			looks = append(looks, lane.Condition[look]{What: look{number, was}, Since: time.Now(), For: looksFor, Excused: true})
+			looks = append(looks, lane.Condition[look]{What: look{number, was}, Since: time.Now(), For: looksFor, Chances: 1})
 		}
 	}
 	return looks

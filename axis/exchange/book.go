@@ -39,8 +39,7 @@ type Book struct {
 	mu         sync.Mutex                 // guards what follows, and the queues but for their study
 	ids        lane.Names
 	ahead      map[string]int64    // by how much a sender has counted further than then, see Traits.Count
-	processes  []recordedProcess   // by their ends; not changed after KeepOrder
-	woke       []wake              // likewise
+	given      []*happening        // ends of processes, and wakings of threads; not changed after KeepOrder
 	told       map[uint64]bool     // by spawn_id: it has no timers of its own, see newEndOrder; likewise
 	forked     map[uint64]uint64   // parents of what executed nothing, likewise
 	waiting    []*Recorded         // of recorded, less some from its front that were handed out
@@ -274,7 +273,6 @@ func (b *Book) hand(rec *Recorded, asked *Traits) {
 		c.gate.Happened(moment{kind: momentGiven, n: c.given.Add(1)})
 	}
 	rec.order.happened(moment{kind: momentAsked, rec: rec})
-	rec.order.happened(moment{kind: momentHere, rec: rec})
 	b.log = append(b.log, service{rec.Key, rec.Seq})
 }
 
@@ -405,7 +403,7 @@ func (b *Book) keepProcess(r *tape.Record) {
 		var at []uint64
 		_ = json.Unmarshal(tape.FieldValue(p.Extra, tape.WokeKey), &at) // none where it is missing
 		for n, g := range at {
-			b.woke = append(b.woke, wake{id: p.SpawnID, n: n + 1, g: g})
+			b.given = append(b.given, wakeHappening(p.SpawnID, n+1, g))
 		}
 	}
 	if !ok || p.SpawnID == 0 || p.ParentSpawnID == 0 || r.G == 0 || tape.OriginOf(p) != 0 {
@@ -415,9 +413,8 @@ func (b *Book) keepProcess(r *tape.Record) {
 		b.forked[p.SpawnID] = p.ParentSpawnID
 		return
 	}
-	b.processes = append(b.processes, recordedProcess{
-		id: p.SpawnID, parent: p.ParentSpawnID, at: numberIn(p.Extra, placeKey), g: cmp.Or(numberIn(p.Extra, tape.OverKey), r.G), endedMS: r.MonotonicMS, tookMS: p.DurationMS,
-	})
+	over := cmp.Or(numberIn(p.Extra, tape.OverKey), r.G)
+	b.given = append(b.given, processHappening(p.SpawnID, p.ParentSpawnID, numberIn(p.Extra, placeKey), over, r.MonotonicMS, p.DurationMS))
 }
 
 type (
@@ -534,12 +531,7 @@ const maxForks = 64
 
 // KeepOrder has answers, and by its Order processes, end in the recorded order, and threads wake in it, as far as the program comes to them.
 func (b *Book) KeepOrder() {
-	for i := range b.processes {
-		p := &b.processes[i]
-		p.parent = b.processOf(p.parent)
-	}
-	b.order = newEndOrder(b.recorded, b.processes, b.told, len(b.woke) > 0)
-	b.order.placeWakes(b.woke, b.processOf)
+	b.order = newEndOrder(b.recorded, b.given, b.told, b.processOf)
 }
 
 // processOf is the process of a thread, or of one that has executed nothing.

@@ -4,222 +4,397 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/lane"
 	"github.com/tapedeck-dev/tapedeck/internal/sidetraffic"
 )
 
-// maxBeside is how many conversations at once keep the order of their ends. More are work that is done side by side.
-const maxBeside = 64
-
-// maxHeadStart is for how long at most an answer has a process run that goes on beside it.
-const maxHeadStart = 20 * time.Second
-
-// maxHold is for how long at most an end is held up for what goes on beside it, from when it would have been then: a program that polls
-// until it comes does something every second for ever.
-const maxHold = 30 * time.Second
-
 const (
-	// atOnce is how long what a program asks for at once takes to come, or upon an answer.
-	atOnce = 50 * time.Millisecond
-	// maxAway is how often that is waited for in vain of one taker: a timer may ask for it.
-	maxAway = 3
+	// maxBeside is how many conversations at once keep the order of their ends. More are work that is done side by side.
+	maxBeside = 64
+	// maxHold is how much later than at the pace of then something comes at most because of what goes on beside it: a program that polls until it
+	// comes does something every second for ever.
+	maxHold = 30 * time.Second
+	// chances is how often one is waited for in vain who may come by chance: a timer's request, a thread that sleeps.
+	chances = 3
 )
 
-// An EndOrder keeps the order in which a program got what it waited for: the ends of answers, those of processes, and that a thread wakes which has slept. What it makes of
-// two sub-agents, or of a command in the background, depends on which was done first.
+// An EndOrder keeps the order in which a program got what it waited for: the ends of answers, those of processes, and that a thread wakes which
+// has slept. What it makes of two sub-agents, or of a command in the background, depends on which was done first.
 //
-// The last chunk of an answer waits until the program has got what it had got before: the end of the answer that had ended just before, of
-// a conversation beside this one, and those of the processes that had ended since. And it waits until the program has done what it had done
-// while the answer came: until requests beside this one have come, and processes have begun. What had ended has then a moment in which the
-// program may act on it. A process that went on, and ended before the next call, is about to end by then, or has had its time.
+// The recording is one order of happenings. Some are the program's doing: a request comes, a process begins. The others are given to it: an
+// answer, the end of a process, a thread's waking. There is one rule. What is given waits for what was given just before it, and for what the program
+// did since it was under way itself. Each of these is waited for as long as it took then, from what led to it, and two seconds: see conditions. sweep
+// says what stands before what.
 //
-// A lane that has more calls at once than a program sends to take the first answer is no conversation: which of its callers acted on which
-// answer nothing tells. It has no part in all this, nor have others of its opening. Nor has plain HTTP of a runtime whose timers may start it. But
-// what one process or thread asked for at once has an order all the same (abreast).
+// What was given last has a moment in which the program may act on it. Where the program's own time decides, that is as long as then.
 //
-// A process ends once the answers that had ended before it are given, the requests have come that had, and the children of its
-// parent that had ended have ended, whichever of its threads, and of its forks that executed nothing, had started them.
-//
-// It waits for as long as that took then, and two seconds, and for two seconds from what of the recording happened last, for the first time: a
-// machine that has much to do takes longer for each. That ends maxHold after the end would have been then. A wait in vain ends all others, and so does a call that nothing answers: the program is another one from there on.
+// What does not come in time ends all waiting: the program is another one from there on, as it is after a call that nothing answers. What may come by
+// chance ends no more than the waiting for whom it comes from: a request of plain HTTP at once, one that a timer may start and the waking of a thread
+// the third time.
 type EndOrder struct {
-	answers   map[*Recorded]*order       // not changed, as all of it
-	abreast   map[*Recorded][]*Recorded  // of what a process asked for at once, where models alone have no order: what led to what ended before it, and that
-	processes map[uint64]*order          // by spawn_id
-	wakes     map[moment]happening       // of each waking of a thread what its process got just before
-	prior     map[*Recorded]*Recorded    // of each answer the one before it in its conversation
-	ends      map[uint64]recordedProcess // by spawn_id
-	requests  []lane.Condition[moment]   // as they came
-	gate      *lane.Gate[moment]
-	strays    sync.Map // takers of plain HTTP that have been waited for in vain
-
-	mu   sync.Mutex
-	vain map[uint64]int // how often the waking of a thread was waited for in vain
-	away map[string]int // how often what a taker asks for at once was
+	of       map[moment]*happening // what is given; not changed, as all of it
+	requests []*happening          // of models, as they came
+	gate     *lane.Gate[moment]
 }
 
-// An order is what had happened before one end.
-type order struct {
-	answer *Recorded         // whose end was the last one before; nil for none
-	asked  []*Recorded       // requests that had come
-	woke   *wake             // the thread of the same process that woke just before; nil for none
-	ended  []recordedProcess // processes that had ended since answer
-	begun  []recordedProcess // processes that had begun, and went on
-	beside []recordedProcess // those that had begun, and ended before the next call
-	prior  *recordedProcess  // of a process: the one of the same parent that had ended last. Nil for none
-	behind bool              // this one began when prior had ended; it may begin sooner now, or without it
-	pace   *Recorded         // an answer that had ended before; this one ends as long after it as then, or later. Nil for none
+// A happening is a moment of the recording.
+type happening struct {
+	moment
+	g      uint64 // the recorder's ordinal then
+	ms     int64
+	from   *happening    // what led to it: of an end its begin, of a request the answer before it. Nil for the begin of the run
+	within time.Duration // how long it is waited for; 0 is for as long as it took then, and the slack
+
+	by      string // who brings it, where a wait in vain is his alone; see lane.Condition
+	chances int
+
+	// Of what is given:
+	process uint64       // that gets it, or the parent of one that ended
+	before  []*happening // what it waits for
+	next    *happening   // the request upon an answer
+	pace    *happening   // an answer that had ended before; this one ends as long after it as then, or later
 }
 
-// A recordedProcess is one that ended, by its spawn_id.
-type recordedProcess struct {
-	id, parent      uint64
-	at, g           uint64 // the recorder's ordinals of its begin and of its end
-	endedMS, tookMS int64
+// processHappening is the end of a recorded process, which its begin led to.
+func processHappening(id, parent, began, ended uint64, endedMS, tookMS int64) *happening {
+	from := &happening{moment: moment{kind: momentBegan, n: id}, g: began, ms: endedMS - tookMS}
+	return &happening{moment: moment{kind: momentGone, n: id}, g: ended, ms: endedMS, from: from, process: parent}
 }
 
-func (p *recordedProcess) begunMS() int64 { return p.endedMS - p.tookMS }
+// wakeHappening is the nth waking of a thread.
+func wakeHappening(id uint64, n int, g uint64) *happening {
+	return &happening{moment: wakeOf(id, n), g: g, process: id, within: soon, by: fmt.Sprint("thread ", id), chances: chances}
+}
 
-// noteAsked finds the requests that came while an answer of another conversation did.
-func (o *EndOrder) noteAsked(all []*Recorded) {
-	byCome := slices.Clone(all)
-	slices.SortStableFunc(byCome, func(x, y *Recorded) int { return cmp.Compare(x.came(), y.came()) })
-	for _, rec := range all {
-		n, _ := slices.BinarySearchFunc(byCome, rec.came()+1, func(x *Recorded, g uint64) int { return cmp.Compare(x.came(), g) })
-		for _, other := range byCome[n:] {
-			if other.came() >= rec.passed() {
-				break
-			}
-			if other.caller != rec.caller {
-				o.answers[rec].asked = append(o.answers[rec].asked, other)
-			}
-		}
+// wakeOf is the nth waking of a thread; of one a tape keeps far fewer than there is room for.
+func wakeOf(id uint64, n int) moment { return moment{kind: momentWoke, n: id<<20 | uint64(n)} }
+
+// A moment is something that happened while recording, and is waited for on a replay.
+type moment struct {
+	kind momentKind
+	rec  *Recorded // of momentAsked and momentOver
+	n    uint64    // of the others: the spawn_id of a process, or how many equal requests were handed out
+}
+
+type momentKind uint8
+
+const (
+	momentAsked momentKind = iota // a request came
+	momentOver                    // its answer was given
+	momentGiven                   // so many equal requests came
+	momentBegan                   // a process began
+	momentNear                    // it was about to end
+	momentDone                    // it ended, or is about to and waits for those whose output it read
+	momentGone                    // it ended
+	momentWoke                    // a thread woke from its sleep
+)
+
+// String is what a note calls it.
+func (m moment) String() string {
+	switch m.kind {
+	case momentAsked:
+		return "the request of " + nameOf(m.rec)
+	case momentOver:
+		return nameOf(m.rec)
+	case momentBegan:
+		return fmt.Sprintf("the begin of process %d", m.n)
+	default:
+		return fmt.Sprintf("process %d", m.n)
 	}
 }
 
-// placeProcess finds the answers that wait for a process, and what it waits for. The processes come in the order of their ends. Of those that
-// went on beside an answer nobody waits for one that started another: they are above it, and end after it. latest has the last one of each parent.
-func (o *EndOrder) placeProcess(all []*Recorded, p recordedProcess, above map[uint64]bool, latest map[uint64]recordedProcess) {
-	own, later := new(order), false
-	for _, rec := range all {
-		x, came, passed := o.answers[rec], rec.came(), rec.passed()
-		switch {
-		case came > p.g:
-			later = true
-		case passed > p.g:
-			own.asked, x.ended = append(own.asked, rec), append(x.ended, p)
+// newEndOrder is that of exchanges, and of other things that a program was given. told are the processes without timers of their own, by
+// spawn_id: of plain HTTP what they ask is ordered, and else what one asked for at once (abreast). processOf is whose a thread is. Of too many
+// conversations at once nothing has an order.
+func newEndOrder(recorded []*Recorded, given []*happening, told map[uint64]bool, processOf func(uint64) uint64) *EndOrder {
+	callers := takersOf(recorded, told)
+	tooMany := func() bool {
+		return mostAtOnce(maps.Values(callers), func(l *taker) span { return l.span }) > maxBeside
+	}
+	if tooMany() {
+		callers = takersOf(recorded, nil)
+	}
+	o := &EndOrder{of: make(map[moment]*happening), gate: lane.NewGate[moment](slack, nil)}
+	if tooMany() {
+		return o
+	}
+	var all []*happening
+	for _, l := range callers {
+		all = append(all, l.happenings(processOf)...)
+	}
+	for _, x := range given {
+		if x.process = processOf(x.process); x.from != nil {
+			all = append(all, x.from)
+		}
+		all = append(all, x)
+	}
+	slices.SortStableFunc(all, func(x, y *happening) int { return cmp.Or(cmp.Compare(x.g, y.g), -cmp.Compare(x.kind, y.kind)) })
+	var answers []*happening
+	lastAsked := uint64(0)
+	for _, x := range all {
+		switch x.kind {
+		case momentBegan:
+		case momentAsked:
+			if lastAsked = x.g; x.rec.Key.Kind == LLM {
+				o.requests = append(o.requests, x)
+			}
 		default:
-			if own.answer == nil || own.answer.passed() < passed {
-				own.answer = rec
-			}
-			if came < p.at && p.at < passed {
-				x.begun = append(x.begun, p)
+			if o.of[x.moment] = x; x.kind == momentOver {
+				x.rec.order, answers = o, append(answers, x)
 			}
 		}
 	}
-	if last, ok := latest[p.parent]; ok {
-		own.prior, own.behind = &last, p.at > last.g
-	}
-	latest[p.parent] = p
-	o.ends[p.id], o.processes[p.id] = p, own
-	if last := own.answer; later && len(own.asked) == 0 && last != nil && p.at < last.passed() {
-		if !above[p.id] {
-			o.answers[last].beside = append(o.answers[last].beside, p)
+	notePace(answers)
+	sweep(all, callers, lastAsked)
+	o.abreast(recorded, callers)
+	return o
+}
+
+// happenings are the requests of a taker, and their answers.
+func (l *taker) happenings(processOf func(uint64) uint64) (all []*happening) {
+	var last *happening
+	for _, rec := range l.all {
+		asked := &happening{moment: moment{kind: momentAsked, rec: rec}, g: rec.came(), ms: rec.begun()}
+		if rec.Key.Kind != LLM { // it may be a matter of moments that it is asked at all
+			asked.by, asked.chances = rec.caller, 1
 		}
-		above[p.parent] = true
+		if last != nil && last.g < asked.g {
+			asked.from, last.next = last, asked
+		}
+		last = &happening{moment: moment{kind: momentOver, rec: rec}, g: rec.passed(), ms: rec.endedMS, from: asked, chances: asked.chances, process: processOf(rec.opener())}
+		all = append(all, asked, last)
 	}
+	return all
+}
+
+// sweep finds what stands before what is given. all stand in their order.
+//
+// Before an answer stand the requests of others that are under way, the processes that began or ended since it was asked for, and what came just
+// before: the last answer of a conversation beside its own, and that a thread of its process woke. Before the end of a process stand the requests under
+// way, the last answer, and the last child of its parent. Before a waking stands what came to its process just before.
+func sweep(all []*happening, callers map[string]*taker, lastAsked uint64) {
+	var underWay, ended []*happening
+	var answer *happening
+	last, child, above := make(map[uint64]*happening), make(map[uint64]*happening), make(map[uint64]bool) // by process: what it got last, and of its children
+	for _, x := range all {
+		if x.kind == momentAsked || x.kind == momentBegan {
+			underWay = append(underWay, x)
+			continue
+		}
+		underWay = slices.DeleteFunc(underWay, func(y *happening) bool { return y == x.from })
+		before := last[x.process]
+		asked := 0
+		for _, y := range underWay {
+			asks := y.kind == momentAsked
+			if x.kind == momentGone && asks || x.kind == momentOver && (asks && y.rec.caller != x.rec.caller || !asks && y.g > x.from.g) {
+				x.before = append(x.before, y)
+				asked++
+			}
+		}
+		switch x.kind {
+		case momentOver:
+			for _, y := range []*happening{answer, before} {
+				if y != nil && !slices.Contains(x.before, y) && (y.kind == momentWoke || x.beside(y, callers)) {
+					x.before = append(x.before, y)
+				}
+			}
+			for i := len(ended) - 1; i >= 0 && ended[i].g > x.from.g; i-- {
+				x.before = append(x.before, ended[i])
+			}
+			answer, last[x.process] = x, x
+		case momentGone:
+			if answer != nil {
+				x.before = append(x.before, answer)
+			}
+			if y := child[x.process]; y != nil {
+				done := &happening{moment: moment{kind: momentDone, n: y.n}, g: y.g, ms: y.ms, from: y.from}
+				if x.from.g > y.g { // it may begin sooner now, or without it
+					done.chances = 1
+				}
+				x.before = append(x.before, done)
+			}
+			if answer != nil && asked == 0 && x.g < lastAsked && x.from.g < answer.g {
+				if !above[x.n] {
+					answer.before = append(answer.before, x.near(answer))
+				}
+				above[x.process] = true // who started it ends after it
+			}
+			ended, child[x.process] = append(ended, x), x
+		case momentWoke:
+			if before != nil && before.rec != nil {
+				before = &happening{moment: before.moment, g: before.g, within: slack, chances: 1}
+			}
+			if before != nil {
+				x.before = append(x.before, before)
+			}
+			last[x.process] = x
+		}
+		slices.SortStableFunc(x.before, func(y, z *happening) int { return cmp.Compare(y.g, z.g) })
+	}
+}
+
+// near is that a process which went on beside an answer, and ended before the next call, is about to end: where it did soon after that, else it has the
+// time that it had had.
+func (x *happening) near(answer *happening) *happening {
+	took := lane.Between(x.from.ms, x.ms)
+	had := lane.Between(x.from.ms, answer.ms)
+	if took-had < slack {
+		had = took + reaction
+	}
+	return &happening{moment: moment{kind: momentNear, n: x.n}, g: x.g, from: x.from, within: min(had, maxHold), chances: 1}
+}
+
+// beside reports whether an answer y of another conversation, which had come before x, might come after it now.
+func (x *happening) beside(y *happening, callers map[string]*taker) bool {
+	return x.rec.caller != y.rec.caller && (callers[x.rec.caller].beside(callers[y.rec.caller].span) || x.rec.soonAfter(y.rec))
 }
 
 // notePace finds the answers that keep their distance. Where a program takes its own time over each of two answers (a pause, a tool's work), its next
 // call upon the first one may come before that upon the second because of how much later that had ended. Then all from the first to the second end at
-// the pace of then. all stand as they ended.
-func (o *EndOrder) notePace(all []*Recorded) {
-	next := make(map[*Recorded]*Recorded)
-	for rec, prior := range o.prior {
-		next[prior] = rec
-	}
-	from := make([]int, len(all)) // for each the first that it keeps a distance from
-	var open []int                // those upon which the program had not called yet
-	for i, rec := range all {
-		from[i] = i
-		open = slices.DeleteFunc(open, func(y int) bool { return next[all[y]].came() <= rec.passed() })
-		then := next[rec]
-		if then == nil {
+// the pace of then.
+func notePace(answers []*happening) {
+	var open []int // those upon which the program had not called yet
+	for i, x := range answers {
+		open = slices.DeleteFunc(open, func(j int) bool { return answers[j].next.g <= x.g })
+		if x.next == nil {
 			continue
 		}
-		for _, y := range open {
-			first := next[all[y]]
-			took, tookThen := first.begun()-all[y].endedMS, then.begun()-rec.endedMS
-			if all[y].caller != rec.caller && first.came() < then.came() && took+took/4+grace > tookThen {
-				from[i] = y
+		for _, j := range open {
+			y := answers[j]
+			took := y.next.ms - y.ms
+			if y.rec.caller != x.rec.caller && y.next.g < x.next.g && took+took/4+grace > x.next.ms-x.ms {
+				for _, z := range answers[j+1 : i+1] {
+					if z.pace == nil || y.g < z.pace.g {
+						z.pace = y
+					}
+				}
 				break
 			}
 		}
 		open = append(open, i)
 	}
-	for i := len(all) - 1; i > 0; i-- { // what is between keeps it too
-		if from[i] < i {
-			from[i-1] = min(from[i-1], from[i])
+	for _, x := range answers {
+		if x.pace != nil && x.pace.pace != nil {
+			x.pace = x.pace.pace
 		}
 	}
-	for i, rec := range all {
-		if from[i] < i {
-			for from[from[i]] < from[i] {
-				from[i] = from[from[i]]
+}
+
+// abreast has what a process or thread had under way together, one of plain HTTP among two that followed each other, end in its order, as far as it has
+// none yet: a program asks for several things at once, and gets them in an order. That one is asked for is a guess, for a moment after the answer upon which
+// it was asked for then: a timer may ask for it, later now or never.
+func (o *EndOrder) abreast(recorded []*Recorded, callers map[string]*taker) {
+	by := make(map[uint64][]*Recorded)
+	for _, rec := range recorded {
+		if rec.ends() && rec.opener() != 0 && (rec.Key.Kind == LLM || callers[rec.caller] == nil && rec.equals == nil) {
+			by[rec.opener()] = append(by[rec.opener()], rec)
+		}
+	}
+	for _, all := range by {
+		slices.SortFunc(all, func(x, y *Recorded) int { return cmp.Compare(x.passed(), y.passed()) })
+		overs := make([]*happening, len(all))
+		for i, rec := range all {
+			rec.order = o
+			asked := &happening{moment: moment{kind: momentAsked, rec: rec}, g: rec.came(), ms: rec.begun(), within: reaction, by: rec.caller, chances: chances}
+			overs[i] = &happening{moment: moment{kind: momentOver, rec: rec}, g: rec.passed(), ms: rec.endedMS, from: asked, chances: chances}
+			if n, _ := slices.BinarySearchFunc(all[:i], asked.g, func(x *Recorded, at uint64) int { return cmp.Compare(x.passed(), at) }); n > 0 {
+				asked.from = overs[n-1]
 			}
-			o.answers[rec].pace = all[from[i]]
+			x := o.of[overs[i].moment]
+			if x == nil {
+				x = overs[i]
+				o.of[x.moment] = x
+			}
+			if i > 0 && asked.g < overs[i-1].g && (rec.Key.Kind != LLM || all[i-1].Key.Kind != LLM) {
+				x.before = append(x.before, overs[i-1])
+			}
 		}
 	}
 }
 
-// A span is when something began and ended.
-type span struct{ begun, ended int64 }
-
-func (s span) beside(o span) bool { return s.begun <= o.ended && o.begun <= s.ended }
-
-// A taker is who takes answers: a conversation with a model, or of plain HTTP a thread or process that asks one place. The span is in ms.
-type taker struct {
-	span
-	all []*Recorded // by arrival
+// conditions are what has to happen before x, which is ready now. paced says that answers take their time.
+//
+// Each is waited for from what led to it, where that has happened, else from now, for as long as it took then and the slack. A machine that has much
+// to do takes longer for each: so it goes on for the slack after whatever of the recording happened last, for the first time, until maxHold after x
+// would have come.
+func (o *EndOrder) conditions(x *happening, paced bool) (all []lane.Condition[moment]) {
+	if x == nil {
+		return nil
+	}
+	now, left := time.Now(), time.Duration(0)
+	if x.from != nil {
+		left = max(lane.Between(x.from.ms, x.ms)-max(o.gate.Since(x.from.moment), 0), 0)
+	}
+	seen := make(map[*happening]bool)
+	var add func(y *happening, react time.Duration)
+	add = func(y *happening, react time.Duration) {
+		if seen[y] || y.kind == momentWoke && o.farBehind(y) {
+			return
+		}
+		seen[y] = true
+		c := lane.Condition[moment]{
+			What: y.moment, Since: now, For: y.within, By: y.by, Chances: y.chances, React: react,
+		}
+		if y.chances == 0 {
+			c.Why = fmt.Sprintf("the recorded order was not kept from %v on: %v had come before it, and did not in time", x.moment, y.moment)
+		}
+		led := x.ms - left.Milliseconds()
+		if from := y.from; from != nil {
+			begins := from.kind == momentAsked || from.kind == momentBegan
+			meanwhile := begins || from.g > x.from.g // else it came before x was under way, or never will
+			if meanwhile || y.within == 0 {
+				c.From, led = from.moment, from.ms
+			}
+			if begins {
+				c.Since = time.Time{}
+			}
+			if meanwhile && !o.gate.Past(from.moment) && (from.kind != momentBegan || y.chances == 0) { // a process may end that has not begun
+				add(from, 0)
+			}
+		}
+		if y.within == 0 {
+			c.For, c.Stretch = lane.Between(led, y.ms)+slack, now.Add(left+maxHold)
+		}
+		all = append(all, c)
+	}
+	for _, y := range x.before {
+		add(y, x.reactionTo(y, paced))
+	}
+	if y := x.pace; y != nil {
+		all = append(all, lane.Condition[moment]{What: y.moment, React: lane.Between(y.ms, x.ms)})
+	}
+	return all
 }
 
-// leaveCrowded takes out who has more calls at once than a conversation has, and all of the same opening.
-func leaveCrowded(lanes map[string]*taker) {
-	openingOf := func(lane string) string { opening, _, _ := strings.Cut(lane, "#"); return opening }
-	crowded := make(map[string]bool)
-	for name, l := range lanes {
-		var calls []span // in ordinals
-		for _, rec := range l.all {
-			calls = append(calls, rec.span())
-		}
-		if mostAtOnce(calls) > fewEqual {
-			crowded[openingOf(name)] = true
-		}
-	}
-	maps.DeleteFunc(lanes, func(name string, _ *taker) bool { return crowded[openingOf(name)] })
+// farBehind reports whether a thread has some sleeps before it: more may go on for as long as nothing comes.
+func (o *EndOrder) farBehind(w *happening) bool {
+	n := w.n & (1<<20 - 1)
+	return n > chances && !o.gate.Past(moment{kind: momentWoke, n: w.n - chances})
 }
 
-// mostAtOnce is how many of spans went on at one time at most.
-func mostAtOnce(spans []span) int {
-	type edge struct{ at, by int64 }
-	var edges []edge
-	for _, s := range spans {
-		edges = append(edges, edge{s.begun, 1}, edge{s.ended + 1, -1})
+// reactionTo is how long the program has to act on y before x comes. The end of a process comes at once: what the program did next came after both.
+func (x *happening) reactionTo(y *happening, paced bool) time.Duration {
+	if x.kind != momentOver || y.chances > 0 || y.kind != momentOver && y.kind != momentGone {
+		return 0
 	}
-	slices.SortFunc(edges, func(x, y edge) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.by, y.by)) })
-	now, most := int64(0), int64(0)
-	for _, e := range edges {
-		now += e.by
-		most = max(most, now)
+	return reactionTo(x.ms-y.ms, paced || y.kind == momentOver)
+}
+
+// reactionTo is how long the program has to act on an answer, or a process, that ended so many ms before the next: as long as it had where
+// answers take their time, and where it is known when it rests (paced); else some times that, for the rest of the machine does not go faster.
+func reactionTo(gapMS int64, paced bool) time.Duration {
+	gap := time.Duration(gapMS) * time.Millisecond
+	if !paced {
+		gap = 5*time.Millisecond + 4*gap
 	}
-	return int(most)
+	return min(gap, reaction)
 }
 
 // await waits until the answer of rec may end, and then for what is left of the moment that the program has to act on what ended before.
@@ -228,122 +403,13 @@ func (o *EndOrder) await(ctx context.Context, rec *Recorded, paced bool, held fu
 	if o == nil {
 		return nil
 	}
-	e := &ending{order: cmp.Or(o.answers[rec], new(order)), abreast: o.abreast[rec], who: nameOf(rec), since: time.Now(), begunMS: rec.begun(), endedMS: rec.endedMS, paced: paced}
-	e.due = e.since.Add(time.Duration(e.endedMS-e.begunMS) * time.Millisecond)
-	all := o.conditions(e)
+	all := o.conditions(o.of[moment{kind: momentOver, rec: rec}], paced)
 	ofOthers := slices.DeleteFunc(slices.Clone(all), func(c lane.Condition[moment]) bool { return c.What.rec == nil })
 	if held != nil && o.gate.Holds(ofOthers) {
 		held(true)
 		defer held(false)
 	}
 	return o.gate.Await(ctx, all)
-}
-
-// ending is what the end of a process waits for, that comes now.
-func (o *EndOrder) ending(id uint64) []lane.Condition[moment] {
-	p, now := o.ends[id], time.Now()
-	e := &ending{
-		order: o.processes[id], who: fmt.Sprintf("process %d", id), since: now, due: now, begunMS: p.endedMS, endedMS: p.endedMS, process: true,
-	}
-	if ago := o.gate.Since(moment{kind: momentBegan, n: id}); ago != lane.Forever {
-		e.due = now.Add(max(time.Duration(p.tookMS)*time.Millisecond-ago, 0))
-	}
-	return o.conditions(e)
-}
-
-// An ending is one end that is held up.
-type ending struct {
-	*order
-	abreast          []*Recorded // what has no other order than to end before it, behind the answers upon which it was asked for; nil for none
-	who              string
-	since            time.Time // when it was first held up
-	due              time.Time // when it would have been at the pace of then, or since
-	begunMS, endedMS int64     // when it would have been then, had nothing held it up; when it was
-	paced            bool      // answers take their time
-	process          bool      // which ends at once: what the program did next came after both
-}
-
-// conditions are what has to happen before an end.
-func (o *EndOrder) conditions(e *ending) (all []lane.Condition[moment]) {
-	add := func(c lane.Condition[moment], tookMS int64, why string) {
-		c.Since, c.For, c.Stretch = e.since, time.Duration(max(tookMS, 0))*time.Millisecond+slack, e.due.Add(maxHold)
-		c.Why = fmt.Sprintf("the recorded order was not kept from %s on: it had ended %s in time", e.who, why)
-		if e.process {
-			c.React = 0
-		}
-		if rec := c.What.rec; rec != nil && rec.Key.Kind != LLM { // it may be a matter of moments that it is asked at all, and of those one is waited for
-			if _, stray := o.strays.Load(rec.caller); stray {
-				return
-			}
-			c.React, c.Excused, c.Late = 0, true, func() { o.strays.Store(rec.caller, true) }
-		}
-		all = append(all, c)
-	}
-	if first := e.answer; first != nil {
-		c, took := lane.Condition[moment]{What: moment{kind: momentOver, rec: first}, React: reactionTo(e.endedMS-first.endedMS, true)}, int64(0)
-		if prior := o.prior[first]; prior != nil {
-			c.From, took = moment{kind: momentOver, rec: prior}, first.begun()-prior.endedMS
-			if e.paced {
-				took = first.endedMS - prior.endedMS
-			}
-		}
-		add(c, took, "after "+nameOf(first)+", which did not come to its end")
-	}
-	var upon moment
-	for _, rec := range e.abreast { // which a timer may ask for, later now or never
-		over := moment{kind: momentOver, rec: rec}
-		if o.strayed(rec.caller, 0) >= maxAway && o.gate.Since(moment{kind: momentAsked, rec: rec}) == lane.Forever {
-			continue
-		}
-		all = append(all, lane.Condition[moment]{What: moment{kind: momentHere, rec: rec}, From: upon, Since: e.since, For: atOnce, Excused: true, Late: func() { o.strayed(rec.caller, 1) }},
-			lane.Condition[moment]{What: over, From: moment{kind: momentAsked, rec: rec}, For: slack, Stretch: e.due.Add(maxHold), Excused: true})
-		upon = over
-	}
-	if y := e.pace; y != nil {
-		all = append(all, lane.Condition[moment]{What: moment{kind: momentOver, rec: y}, React: lane.Between(y.endedMS, e.endedMS)})
-	}
-	if e.woke != nil {
-		all = append(all, o.woken(e.woke, e.since)...)
-	}
-	for _, rec := range e.asked {
-		add(lane.Condition[moment]{What: moment{kind: momentAsked, rec: rec}}, rec.begun()-e.begunMS, "when "+nameOf(rec)+" had come, which did not come")
-	}
-	if p := e.prior; p != nil {
-		add(lane.Condition[moment]{What: moment{kind: momentDone, n: p.id}, From: moment{kind: momentBegan, n: p.id}, Excused: e.behind}, p.tookMS,
-			fmt.Sprintf("after process %d, which did not come to its end", p.id))
-	}
-	for _, p := range e.beside {
-		near, began := moment{kind: momentNear, n: p.id}, moment{kind: momentBegan, n: p.id}
-		all = append(all, lane.Condition[moment]{What: near, From: began, For: p.headStart(e.endedMS), Excused: true})
-	}
-	for i, p := range slices.Concat(e.begun, e.ended) {
-		began := moment{kind: momentBegan, n: p.id}
-		add(lane.Condition[moment]{What: began}, p.begunMS()-e.begunMS, fmt.Sprintf("when process %d had begun, which did not begin", p.id))
-		if i >= len(e.begun) {
-			gone := moment{kind: momentGone, n: p.id}
-			add(lane.Condition[moment]{What: gone, From: began, React: reactionTo(e.endedMS-p.endedMS, e.paced)}, p.tookMS,
-				fmt.Sprintf("after process %d, which did not come to its end", p.id))
-		}
-	}
-	return all
-}
-
-// strayed counts how often what a taker asks for at once was waited for in vain.
-func (o *EndOrder) strayed(caller string, more int) int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.away[caller] += more
-	return o.away[caller]
-}
-
-// headStart is for how long an answer that ended at a time waits for a process to come near its end: for all its time where that was over
-// soon after, else for the time that it had had.
-func (p *recordedProcess) headStart(endedMS int64) time.Duration {
-	had := time.Duration(endedMS-p.begunMS()) * time.Millisecond
-	if took := time.Duration(p.tookMS) * time.Millisecond; took-had < slack {
-		had = took + reaction
-	}
-	return min(had, maxHeadStart)
 }
 
 // happened notes that something has happened. Nothing is no order.
@@ -360,57 +426,118 @@ func (o *EndOrder) giveUp() {
 	}
 }
 
-// A moment is something that happened while recording, and is waited for on a replay.
-type moment struct {
-	kind momentKind
-	rec  *Recorded // of momentAsked and momentOver
-	n    uint64    // of the others: the spawn_id of a process, or how many equal requests were handed out
-}
-
-type momentKind uint8
-
-const (
-	momentAsked momentKind = iota // a request came
-	momentHere                    // it came, or was waited for in vain
-	momentOver                    // its answer was given
-	momentGiven                   // so many equal requests came
-	momentBegan                   // a process began
-	momentNear                    // it was about to end, or nobody waits for it to be
-	momentGone                    // it ended
-	momentWoke                    // a thread woke from its sleep
-	momentDone                    // it ended, or is about to and waits for those whose output it read
-)
-
-// reactionTo is how long the program has to act on an answer, or a process, that ended so many ms before the next: as long as it had where
-// answers take their time, and where it is known when it rests (paced); else some times that, for the rest of the machine does not go faster.
-func reactionTo(gapMS int64, paced bool) time.Duration {
-	gap := time.Duration(gapMS) * time.Millisecond
-	if !paced {
-		gap = 5*time.Millisecond + 4*gap
+// Reached is how far the run has come: the recorder's ordinal at which the first request came that has not come yet. What began after it is of a
+// later turn.
+func (o *EndOrder) Reached() uint64 {
+	for _, x := range o.requests {
+		if !o.gate.Past(x.moment) {
+			return x.g
+		}
 	}
-	return min(gap, reaction)
+	return math.MaxUint64
 }
 
-// takersOf are the exchanges that are wanted and came to their end, and who took their answers.
-func takersOf(recorded []*Recorded, wanted func(*Recorded) bool) (all []*Recorded, callers map[string]*taker) {
-	callers = make(map[string]*taker)
+// ProcessBegan says that the recorded process of a spawn_id runs again, ProcessEnded that it has ended. Of others nothing depends on it.
+func (o *EndOrder) ProcessBegan(id uint64) { o.processHas(id, momentBegan) }
+
+// ProcessEnded is the other half of ProcessBegan.
+func (o *EndOrder) ProcessEnded(id uint64) { o.processHas(id, momentNear, momentDone, momentGone) }
+
+// ProcessLeaves says that a process waits for others to end whose output it read.
+func (o *EndOrder) ProcessLeaves(id uint64) { o.processHas(id, momentDone) }
+
+func (o *EndOrder) processHas(id uint64, all ...momentKind) {
+	for _, kind := range all {
+		if o.of[moment{kind: momentGone, n: id}] != nil {
+			o.happened(moment{kind: kind, n: id})
+		}
+	}
+}
+
+// ProcessEnding is told of a process that is about to end. It returns what waits until it is to; nil where it may at once. That ends with
+// ctx too.
+func (o *EndOrder) ProcessEnding(id uint64) (wait func(ctx context.Context)) {
+	o.processHas(id, momentNear)
+	all := o.conditions(o.of[moment{kind: momentGone, n: id}], false)
+	if !o.gate.Holds(all) {
+		return nil
+	}
+	return func(ctx context.Context) { _ = o.gate.Await(ctx, all) }
+}
+
+// Wakes waits until a thread may wake from its nth sleep. That ends with ctx too.
+func (o *EndOrder) Wakes(ctx context.Context, id uint64, n int) {
+	_ = o.gate.Await(ctx, o.conditions(o.of[wakeOf(id, n)], false))
+}
+
+// Woken says that it has woken.
+func (o *EndOrder) Woken(id uint64, n int) { o.happened(wakeOf(id, n)) }
+
+// Lost says where the recorded order could not be kept.
+func (o *EndOrder) Lost() []string {
+	if o == nil {
+		return nil
+	}
+	return o.gate.Missed()
+}
+
+// A span is when something began and ended.
+type span struct{ begun, ended int64 }
+
+func (s span) beside(o span) bool { return s.begun <= o.ended && o.begun <= s.ended }
+
+// mostAtOnce is how many went on at one time at most.
+func mostAtOnce[T any](all iter.Seq[T], when func(T) span) int {
+	type edge struct{ at, by int64 }
+	var edges []edge
+	for x := range all {
+		s := when(x)
+		edges = append(edges, edge{s.begun, 1}, edge{s.ended + 1, -1})
+	}
+	slices.SortFunc(edges, func(x, y edge) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.by, y.by)) })
+	now, most := int64(0), int64(0)
+	for _, e := range edges {
+		now += e.by
+		most = max(most, now)
+	}
+	return int(most)
+}
+
+// A taker is who takes answers: a conversation with a model, or of plain HTTP a thread or process that asks one place. The span is in ms.
+type taker struct {
+	span
+	all []*Recorded // by arrival
+}
+
+// takersOf are who took the answers of models, and of plain HTTP those whose opener is told. Who has more calls at once than a program sends to take
+// the first answer is no conversation, nor is any of the same opening: which of its callers acted on which answer nothing tells.
+func takersOf(recorded []*Recorded, told map[uint64]bool) map[string]*taker {
+	all, crowded := make(map[string]*taker), make(map[string]bool)
 	for _, rec := range recorded {
-		if !rec.ends() || !wanted(rec) {
+		if !rec.ends() {
 			continue
 		}
-		all = append(all, rec)
 		if rec.caller = rec.Lane; rec.Key.Kind != LLM {
 			rec.caller = rec.asker()
 		}
-		l := callers[rec.caller]
+		if rec.Key.Kind != LLM && !told[rec.opener()] {
+			continue
+		}
+		l := all[rec.caller]
 		if l == nil {
 			l = &taker{span: span{begun: rec.begun()}}
-			callers[rec.caller] = l
+			all[rec.caller] = l
 		}
 		l.all, l.ended = append(l.all, rec), max(l.ended, rec.endedMS)
 	}
-	leaveCrowded(callers)
-	return slices.DeleteFunc(all, func(rec *Recorded) bool { return callers[rec.caller] == nil }), callers
+	openingOf := func(lane string) string { opening, _, _ := strings.Cut(lane, "#"); return opening }
+	for name, l := range all {
+		if mostAtOnce(slices.Values(l.all), (*Recorded).span) > fewEqual {
+			crowded[openingOf(name)] = true
+		}
+	}
+	maps.DeleteFunc(all, func(name string, _ *taker) bool { return crowded[openingOf(name)] })
+	return all
 }
 
 // ends reports whether an exchange came to an end that has a place.
@@ -421,243 +548,4 @@ func (r *Recorded) ends() bool {
 // asker is who asks one place for something.
 func (r *Recorded) asker() string {
 	return fmt.Sprint("by:", r.opener(), " ", sidetraffic.RouteOf(r.Exchange.Method, r.Exchange.URL))
-}
-
-// abreast finds of the exchanges that a process or thread had under way together, one of plain HTTP among two that followed each other, which ended
-// before which: a program asks for several things at once, and gets them in an order. Those in order have one, as equal ones have.
-func abreast(recorded, order []*Recorded) map[*Recorded][]*Recorded {
-	ordered, by := make(map[*Recorded]bool), make(map[uint64][]*Recorded)
-	for _, rec := range order {
-		ordered[rec] = true
-	}
-	for _, rec := range recorded {
-		if rec.ends() && rec.opener() != 0 && (rec.Key.Kind == LLM || !ordered[rec] && rec.equals == nil) {
-			by[rec.opener()], rec.caller = append(by[rec.opener()], rec), cmp.Or(rec.caller, rec.asker())
-		}
-	}
-	before := make(map[*Recorded][]*Recorded)
-	for _, all := range by {
-		slices.SortFunc(all, func(x, y *Recorded) int { return cmp.Compare(x.passed(), y.passed()) })
-		for i, rec := range all[min(1, len(all)):] {
-			if prior := all[i]; rec.came() < prior.passed() && (rec.Key.Kind != LLM || prior.Key.Kind != LLM) {
-				before[rec] = ledTo(all[:i+1], rec.came())
-			}
-		}
-	}
-	return before
-}
-
-// maxLed bounds how many answers one upon another are waited for.
-const maxLed = 512
-
-// ledTo are the last of all, which stand as they ended, and before it those upon which it may have been asked for, each upon the one before it, that
-// ended after from.
-func ledTo(all []*Recorded, from uint64) (led []*Recorded) {
-	for len(all) > 0 && len(led) < maxLed && all[len(all)-1].passed() > from {
-		last := all[len(all)-1]
-		led = append(led, last)
-		n, _ := slices.BinarySearchFunc(all, last.came(), func(x *Recorded, at uint64) int { return cmp.Compare(x.passed(), at) })
-		all = all[:n]
-	}
-	slices.Reverse(led)
-	return led
-}
-
-// spansOf are those of callers.
-func spansOf(callers map[string]*taker) (all []span) {
-	for _, l := range callers {
-		all = append(all, l.span)
-	}
-	return all
-}
-
-// newEndOrder is that of exchanges and processes; nil where there is nothing to order, or too much. Of plain HTTP those are ordered whose opener is told,
-// by its spawn_id: a process whose runtime does not start by timers of its own what it asks.
-func newEndOrder(recorded []*Recorded, processes []recordedProcess, told map[uint64]bool, sleeps bool) *EndOrder {
-	all, callers := takersOf(recorded, func(rec *Recorded) bool { return rec.Key.Kind == LLM || told[rec.opener()] })
-	if mostAtOnce(spansOf(callers)) > maxBeside {
-		all, callers = takersOf(recorded, func(rec *Recorded) bool { return rec.Key.Kind == LLM })
-	}
-	together := abreast(recorded, all)
-	if len(callers)+len(processes) < 2 && !sleeps && len(together) == 0 || mostAtOnce(spansOf(callers)) > maxBeside {
-		return nil
-	}
-	o := &EndOrder{
-		answers: make(map[*Recorded]*order), abreast: together, processes: make(map[uint64]*order),
-		wakes: make(map[moment]happening), vain: make(map[uint64]int), away: make(map[string]int),
-		prior: make(map[*Recorded]*Recorded), ends: make(map[uint64]recordedProcess), gate: lane.NewGate[moment](slack, nil),
-	}
-	for _, l := range callers {
-		for i, rec := range l.all[1:] {
-			o.prior[rec] = l.all[i]
-		}
-	}
-	slices.SortFunc(all, func(x, y *Recorded) int { return cmp.Compare(x.g, y.g) })
-	for i, rec := range all {
-		rec.order, o.answers[rec] = o, new(order)
-		if i > 0 && rec.caller != all[i-1].caller && (callers[rec.caller].beside(callers[all[i-1].caller].span) || rec.soonAfter(all[i-1])) {
-			o.answers[rec].answer = all[i-1]
-		}
-	}
-	for _, rec := range all {
-		if rec.Key.Kind != LLM { // of others one may be a matter of moments
-			continue
-		}
-		o.requests = append(o.requests, lane.Condition[moment]{What: moment{kind: momentAsked, rec: rec}, Since: time.Unix(0, 0)})
-	}
-	slices.SortStableFunc(o.requests, func(x, y lane.Condition[moment]) int { return cmp.Compare(x.What.rec.came(), y.What.rec.came()) })
-	o.noteAsked(all)
-	o.notePace(all)
-	above, latest := make(map[uint64]bool), make(map[uint64]recordedProcess)
-	slices.SortFunc(processes, func(x, y recordedProcess) int { return cmp.Compare(x.g, y.g) })
-	for _, p := range processes {
-		o.placeProcess(all, p, above, latest)
-	}
-	for rec, before := range o.abreast {
-		rec.order = o
-		for _, rec := range before {
-			rec.order = o
-		}
-	}
-	return o
-}
-
-// Reached is how far the run has come: the recorder's ordinal at which the first request came that has not come yet. What began after it is of a
-// later turn.
-func (o *EndOrder) Reached() uint64 {
-	if o != nil {
-		if next := o.gate.Missing(o.requests); next != nil {
-			return next.What.rec.came()
-		}
-	}
-	return math.MaxUint64
-}
-
-// ProcessBegan says that the recorded process of a spawn_id runs again, ProcessEnded that it has ended. Of others nothing depends on it.
-func (o *EndOrder) ProcessBegan(id uint64) { o.processHas(momentBegan, id) }
-
-// ProcessEnded is the other half of ProcessBegan.
-func (o *EndOrder) ProcessEnded(id uint64) { o.processHas(momentGone, id) }
-
-func (o *EndOrder) processHas(kind momentKind, id uint64) {
-	if o != nil && o.processes[id] != nil {
-		if kind == momentGone {
-			o.happened(moment{kind: momentNear, n: id})
-			o.happened(moment{kind: momentDone, n: id})
-		}
-		o.happened(moment{kind: kind, n: id})
-	}
-}
-
-// ProcessLeaves says that a process waits for others to end whose output it read.
-func (o *EndOrder) ProcessLeaves(id uint64) { o.happened(moment{kind: momentDone, n: id}) }
-
-// ProcessEnding is told of a process that is about to end. It returns what waits until it is to; nil where it may at once. That ends with
-// ctx too.
-func (o *EndOrder) ProcessEnding(id uint64) (wait func(ctx context.Context)) {
-	if o == nil || o.processes[id] == nil {
-		return nil
-	}
-	o.happened(moment{kind: momentNear, n: id})
-	e := o.ending(id)
-	if !o.gate.Holds(e) {
-		return nil
-	}
-	return func(ctx context.Context) { _ = o.gate.Await(ctx, e) }
-}
-
-// A wake is a thread that wakes from its nth sleep, and the recorder's ordinal then.
-type wake struct {
-	id uint64
-	n  int
-	g  uint64
-}
-
-// moment is what is waited for; of one thread a tape keeps far fewer.
-func (w *wake) moment() moment { return moment{kind: momentWoke, n: w.id<<20 | uint64(w.n)} }
-
-const (
-	wakeLate = 500 * time.Millisecond // how long a waking is waited for
-	wakeVain = 3                      // how often in vain, for one thread
-	wakeNear = 3                      // how many sleeps at most it has before that: more may go on for as long as nothing comes
-)
-
-// A happening is something that a process got: an answer, or that a thread of it woke.
-type happening struct {
-	g, process uint64
-	rec        *Recorded
-	wake       *wake
-}
-
-// placeWakes finds what each thread wakes after, and which answers come after that.
-func (o *EndOrder) placeWakes(wakes []wake, processOf func(uint64) uint64) {
-	if o == nil {
-		return
-	}
-	var all []happening
-	for rec := range o.answers {
-		if by := rec.opener(); by != 0 {
-			all = append(all, happening{g: rec.passed(), process: processOf(by), rec: rec})
-		}
-	}
-	for i := range wakes {
-		w := &wakes[i]
-		all = append(all, happening{g: w.g, process: processOf(w.id), wake: w})
-	}
-	slices.SortFunc(all, func(x, y happening) int { return cmp.Compare(x.g, y.g) })
-	last := make(map[uint64]happening)
-	for _, h := range all {
-		before, ok := last[h.process]
-		last[h.process] = h
-		switch {
-		case !ok:
-		case h.wake != nil:
-			o.wakes[h.wake.moment()] = before
-		case before.wake != nil:
-			o.answers[h.rec].woke = before.wake
-		case before.rec.caller != h.rec.caller && h.rec.soonAfter(before.rec): // who asks one after another waits for nothing
-			o.answers[h.rec].answer = before.rec
-		}
-	}
-}
-
-// woken is what waits for a thread to wake.
-func (o *EndOrder) woken(w *wake, since time.Time) []lane.Condition[moment] {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.vain[w.id] >= wakeVain || w.n > wakeNear && o.gate.Since((&wake{id: w.id, n: w.n - wakeNear}).moment()) == lane.Forever {
-		return nil
-	}
-	return []lane.Condition[moment]{{What: w.moment(), Since: since, For: wakeLate, Excused: true, Late: func() {
-		o.mu.Lock()
-		o.vain[w.id]++
-		o.mu.Unlock()
-	}}}
-}
-
-// Wakes waits until a thread may wake from its nth sleep: after what its process had got before. That ends with ctx too.
-func (o *EndOrder) Wakes(ctx context.Context, id uint64, n int) {
-	if o == nil {
-		return
-	}
-	before, ok := o.wakes[(&wake{id: id, n: n}).moment()]
-	now := time.Now()
-	switch {
-	case !ok:
-	case before.wake != nil:
-		_ = o.gate.Await(ctx, o.woken(before.wake, now))
-	default:
-		_ = o.gate.Await(ctx, []lane.Condition[moment]{{What: moment{kind: momentOver, rec: before.rec}, Since: now, For: slack, Stretch: now.Add(maxHold), Excused: true}})
-	}
-}
-
-// Woken says that it has woken.
-func (o *EndOrder) Woken(id uint64, n int) { o.happened((&wake{id: id, n: n}).moment()) }
-
-// Lost says where the recorded order could not be kept.
-func (o *EndOrder) Lost() []string {
-	if o == nil {
-		return nil
-	}
-	return o.gate.Missed()
 }

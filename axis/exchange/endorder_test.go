@@ -1,6 +1,7 @@
 package exchange_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -199,7 +200,7 @@ func TestProcessEnding(t *testing.T) {
 		"as it was":          {[]time.Duration{0, time.Second}, 1000 * ms, 0},
 		"slower":             {[]time.Duration{500 * ms, 1500 * ms}, 1500 * ms, 0},
 		"each is late":       {[]time.Duration{1900 * ms, 3700 * ms}, 3700 * ms, 0},
-		"the second is late": {[]time.Duration{0, 5 * time.Second}, 2000 * ms, 1},
+		"the second is late": {[]time.Duration{0, 5 * time.Second}, 2800 * ms, 1}, // 800 ms passed upon the first
 		"neither ever comes": {[]time.Duration{-1, -1}, 2000 * ms, 1},
 		"the first never is": {[]time.Duration{-1, 0}, 2000 * ms, 1},
 	} {
@@ -236,8 +237,8 @@ func TestProcessEnding(t *testing.T) {
 	}
 }
 
-// TestChildrenThatRanApart: a child that had begun when its sibling had ended, and now runs beside it, ends after it. One that waits in vain
-// for that has nothing given up.
+// TestChildrenThatRanApart: a child that had begun when its sibling had ended, and now runs beside it, ends after it. It does not wait for one
+// that does not run.
 func TestChildrenThatRanApart(t *testing.T) {
 	for _, begins := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -263,12 +264,12 @@ func TestChildrenThatRanApart(t *testing.T) {
 				time.AfterFunc(time.Second, func() { o.ProcessEnded(7) })
 			}
 			o.ProcessBegan(8)
-			if wait := o.ProcessEnding(8); wait == nil {
-				t.Error("it does not wait")
-			} else {
+			if wait := o.ProcessEnding(8); (wait != nil) != begins {
+				t.Errorf("its sibling begins %v: it waits %v", begins, wait != nil)
+			} else if begins {
 				wait(t.Context())
 			}
-			if took := time.Since(start); took < time.Second || len(o.Lost()) > 0 {
+			if took := time.Since(start); begins && took < time.Second || len(o.Lost()) > 0 {
 				t.Errorf("its sibling begins %v: it ended after %v, lost %q", begins, took, o.Lost())
 			}
 			o.ProcessEnded(8)
@@ -471,10 +472,10 @@ func TestAskedForAtOnce(t *testing.T) {
 		"as they ended":              {fan, []time.Duration{40 * ms, 30 * ms, 20 * ms, 10 * ms, 0}, []time.Duration{40 * ms, 40 * ms, 40 * ms, 40 * ms, 40 * ms}},
 		"a model before it":          {[]turn{{"llm:a", 101, 300, 0}, {"http:h", 100, 310, 0}}, []time.Duration{40 * ms, 0}, []time.Duration{40 * ms, 40 * ms}},
 		"a model behind it":          {[]turn{{"http:h", 101, 300, 0}, {"llm:a", 100, 310, 0}}, []time.Duration{40 * ms, 0}, []time.Duration{40 * ms, 40 * ms}},
-		"one that never comes":       {fan[:3], []time.Duration{-1, 0, time.Second}, []time.Duration{-1, 50 * ms, time.Second}},
-		"one that a timer asked for": {[]turn{{"http:h", 1000, 1100, 0}, {"http:h", 100, 1200, 0}}, []time.Duration{900 * ms, 0}, []time.Duration{900 * ms, 50 * ms}},
+		"one that never comes":       {fan[:3], []time.Duration{-1, 0, time.Second}, []time.Duration{-1, 100 * ms, time.Second}},
+		"one that a timer asked for": {[]turn{{"http:h", 1000, 1100, 0}, {"http:h", 100, 1200, 0}}, []time.Duration{900 * ms, 0}, []time.Duration{900 * ms, 100 * ms}},
 		"one upon another":           {[]turn{{"http:h", 100, 200, 0}, {"http:h", 201, 300, 0}, {"http:h", 100, 310, 0}}, []time.Duration{40 * ms, 80 * ms, 0}, []time.Duration{40 * ms, 80 * ms, 80 * ms}},
-		"a timer's, time and again":  {beats, []time.Duration{-1, 0, -1, 100 * ms, -1, 200 * ms, -1, 300 * ms}, []time.Duration{-1, 50 * ms, -1, 150 * ms, -1, 250 * ms, -1, 300 * ms}},
+		"a timer's, time and again":  {beats, []time.Duration{-1, 0, -1, 200 * ms, -1, 400 * ms, -1, 600 * ms}, []time.Duration{-1, 100 * ms, -1, 300 * ms, -1, 500 * ms, -1, 600 * ms}},
 		"one after another":          {[]turn{{"http:h", 100, 200, 0}, {"http:h", 201, 300, 0}}, []time.Duration{50 * ms, 0}, []time.Duration{50 * ms, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -501,6 +502,66 @@ func TestAskedForAtOnce(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWakings: a thread wakes after the answer that its process had got before, and an answer comes after the thread that had woken, if that does so soon.
+// Nothing else holds a thread up. One that stays away three times is waited for no more, nor one that is some sleeps behind.
+func TestWakings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		records := func(yield func(*tape.Record, error) bool) {
+			thread := &tape.ProcessSpawn{SpawnID: 5, ParentSpawnID: 1, Extra: tape.FlagFields(map[string]bool{tape.ForkedKey: true})}
+			var woke []uint64
+			for i := range int64(9) { // it wakes once while each answer comes, and once upon it
+				k := &tape.LLMCall{Exchange: tape.Exchange{Method: "POST", URL: fmt.Sprintf("https://h/%d", i), Lane: "llm:a", Arrival: uint64(i + 1), Status: 200, Response: inline("0123"),
+					Stream: []tape.Chunk{{TMS: 500, Length: 4, G: at(600 + 1000*i)}}}, Extra: slices.Concat(tape.NumberField(tape.PlaceKey, at(100+1000*i)), tape.NumberField(tape.OpenerKey, 1))}
+				yield(&tape.Record{Seq: uint64(i), G: at(600+1000*i) + 1, MonotonicMS: 600 + 1000*i, Kind: k}, nil)
+				woke = append(woke, at(300+1000*i), at(800+1000*i))
+			}
+			b, _ := json.Marshal(woke)
+			thread.Extra = append(thread.Extra, tape.Field{Name: tape.WokeKey, Value: b})
+			yield(&tape.Record{Seq: 20, G: at(10000), MonotonicMS: 10000, Kind: thread}, nil)
+		}
+		b, err := exchange.NewBook(records, classifier{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.KeepOrder()
+		o, start := b.Order(), time.Now()
+		wakes := func(n int, want time.Duration) {
+			begun := time.Now()
+			if o.Wakes(t.Context(), 5, n); time.Since(begun) != want {
+				t.Errorf("waking %d is held for %v, want %v", n, time.Since(begun), want)
+			}
+			o.Woken(5, n)
+		}
+		answer := func(i int, want time.Duration) {
+			key := exchange.KeyOf(&tape.LLMCall{Exchange: tape.Exchange{Method: "POST", URL: fmt.Sprintf("https://h/%d", i)}}, classifier{})
+			if _, end, err := give(t.Context(), t, b, key); end != want || err != nil {
+				t.Errorf("answer %d is held for %v, want %v; %v", i, end, want, err)
+			}
+		}
+		go func() { time.Sleep(200 * ms); wakes(1, 0) }()
+		answer(0, 200*ms)
+		wakes(2, 0)
+		go func() { time.Sleep(300 * ms); wakes(3, 0); wakes(4, 100*ms) }()
+		time.Sleep(400 * ms)
+		answer(1, 0)
+		synctest.Wait()
+		for i := range 3 {
+			answer(2+i, []time.Duration{500 * ms, 500 * ms, 0}[i]) // the last waits for the ninth waking, and the sixth has not come
+		}
+		for n := 5; n <= 10; n++ {
+			wakes(n, 0)
+		}
+		answer(6, 500*ms)
+		wakes(11, 0)
+		wakes(12, 0)
+		answer(7, 0) // it has stayed away three times
+		wakes(18, 2*time.Second)
+		if len(o.Lost()) > 0 || time.Since(start) > 5*time.Second {
+			t.Errorf("after %v: lost %q", time.Since(start), o.Lost())
+		}
+	})
 }
 
 // TestOneAfterAnother: who asks for one thing after another, in a conversation of its own each, gets each at once.

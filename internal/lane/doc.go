@@ -22,7 +22,8 @@
 //
 //   - Hold waits for a condition, with a limit after which something is given up. Every wait of a replay is one.
 //   - Order keeps lines in their order for callers that each bring their own line (Await, Passed).
-//   - Gate holds up what is to come until what came before it while recording has come again, in whatever order.
+//   - Gate holds up what is to come until what came before it while recording has come again, in whatever order. A wait in vain ends all of its
+//     waits, or, for what may come by chance, those for one who stayed away that often.
 //   - Queue is the recorded messages of one key, each handed out once: of those left the one whose Traits are most like what is asked, then
 //     the first. Whose queue it is decides what it is for, requests that were sent twice for one answer say, and sockets whose server's
 //     messages tell only later which was meant, which it then gives back (GiveBack).

@@ -87,3 +87,30 @@ func TestGateReacts(t *testing.T) {
 		}
 	})
 }
+
+// TestGateChances: who was waited for in vain as often as he may be is waited for no more; another one is, and what comes of him counts.
+func TestGateChances(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, begun := NewGate[string](time.Second, nil), time.Now()
+		waits := func(what, by string, want time.Duration) {
+			t.Helper()
+			since := time.Now()
+			err := g.Await(t.Context(), []Condition[string]{{What: what, Since: since, For: time.Second, Chances: 2, By: by, Why: what}})
+			if took := time.Since(since); took != want || err != nil {
+				t.Errorf("waited %v for %s of %s, want %v; %v", took, what, by, want, err)
+			}
+		}
+		waits("a", "one", time.Second)
+		waits("a", "one", 0) // nobody waits for it again
+		go func() { time.Sleep(time.Second / 2); waits("c", "one", time.Second/2) }()
+		waits("b", "one", time.Second) // and so does who waits for another thing of his
+		waits("d", "one", 0)
+		waits("e", "two", time.Second)
+		if took := time.Since(begun); took != 3*time.Second || len(g.Missed()) > 0 || g.Past("a") {
+			t.Errorf("after %v: %q, %v", took, g.Missed(), g.Past("a"))
+		}
+		if g.Happened("a"); !g.Past("a") {
+			t.Error("what came late has not come")
+		}
+	})
+}

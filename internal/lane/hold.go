@@ -101,14 +101,16 @@ func Pause(ctx context.Context, clock Clock, d time.Duration) error {
 // Between is the time from one moment of a recording to another, both in ms; 0 where the other came first.
 func Between(from, to int64) time.Duration { return time.Duration(max(to-from, 0)) * time.Millisecond }
 
-// A Gate holds up what is to come until what came before it while recording has come again. E names what may happen. A wait that is in
-// vain opens the gate for good. It may be used by several goroutines at once.
+// A Gate holds up what is to come until what came before it while recording has come again. E names what may happen. It may be used by
+// several goroutines at once.
 type Gate[E comparable] struct {
 	clock Clock
 	slack time.Duration
 
 	mu     sync.Mutex // guards what follows
 	at     map[E]time.Time
+	gone   map[E]bool          // was waited for in vain, and is no more
+	vain   map[string]int      // how often who was to bring something was waited for in vain
 	waited map[E]chan struct{} // what somebody waits for: it wakes those alone
 	last   time.Time           // when something happened last
 	open   bool
@@ -123,17 +125,17 @@ type Condition[E comparable] struct {
 	For        time.Duration
 	// Stretch has the wait go on while something happens, for the slack of the gate after it, but not beyond this; zero is not at all.
 	Stretch time.Time
-	// Excused has what does not come in time count as if it had come. Else that opens the gate, and Why is kept.
-	Excused bool
-	Late    func() // told of that, where it is not nil; it must not ask the gate
-	Why     string
+	// Chances is how many waits in vain end no more than themselves. By, where it is not empty, brings What, and is waited for no more after so many
+	// of them. Without any the first one opens the gate for good, and Why is kept.
+	Chances int
+	By, Why string
 	// React is how long after it what waits still waits: who waits for it is to have the time to act on it.
 	React time.Duration
 }
 
 // NewGate returns a Gate. A nil clock is the real one.
 func NewGate[E comparable](slack time.Duration, clock Clock) *Gate[E] {
-	return &Gate[E]{clock: clockOr(clock), slack: slack, at: make(map[E]time.Time), waited: make(map[E]chan struct{})}
+	return &Gate[E]{clock: clockOr(clock), slack: slack, at: make(map[E]time.Time), gone: make(map[E]bool), vain: make(map[string]int), waited: make(map[E]chan struct{})}
 }
 
 // Happened says that something has happened. Only the first time counts.
@@ -166,6 +168,11 @@ func (g *Gate[E]) Open() {
 // release is Open. mu is held.
 func (g *Gate[E]) release() {
 	g.open = true
+	g.wakeAll()
+}
+
+// wakeAll wakes all who wait. mu is held.
+func (g *Gate[E]) wakeAll() {
 	for what := range g.waited {
 		g.wake(what)
 	}
@@ -188,12 +195,23 @@ func (g *Gate[E]) Since(what E) time.Duration {
 	return g.clock.Now().Sub(g.at[what])
 }
 
+// Past reports whether nobody waits for something any more: it has happened, or all is open.
+func (g *Gate[E]) Past(what E) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.open || !g.at[what].IsZero()
+}
+
 // Await waits until all has happened, in this order, and for what is left of the time to act on it. The error is ctx's.
 func (g *Gate[E]) Await(ctx context.Context, all []Condition[E]) error {
+	left := all // what has passed at its front is not looked at again
 	err := Hold(ctx, g.clock, func() (<-chan struct{}, time.Duration) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		c := g.missing(all)
+		for len(left) > 0 && g.passed(&left[0]) {
+			left = left[1:]
+		}
+		c := g.missing(left)
 		if c == nil {
 			return nil, 0
 		}
@@ -204,7 +222,7 @@ func (g *Gate[E]) Await(ctx context.Context, all []Condition[E]) error {
 	}, func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if c := g.missing(all); c != nil { // what has happened meanwhile may give it more time
+		if c := g.missing(left); c != nil { // what has happened meanwhile may give it more time
 			g.late(c)
 		}
 	})
@@ -227,11 +245,16 @@ func (g *Gate[E]) Missing(all []Condition[E]) *Condition[E] {
 // missing is the first that is missing; nil for none. mu is held.
 func (g *Gate[E]) missing(all []Condition[E]) *Condition[E] {
 	for i := range all {
-		if c := &all[i]; !g.open && g.at[c.What].IsZero() && !g.since(c).IsZero() {
+		if c := &all[i]; !g.passed(c) && !g.since(c).IsZero() {
 			return c
 		}
 	}
 	return nil
+}
+
+// passed reports whether nobody waits for something any more. mu is held.
+func (g *Gate[E]) passed(c *Condition[E]) bool {
+	return g.open || !g.at[c.What].IsZero() || g.gone[c.What] || c.By != "" && g.vain[c.By] >= c.Chances
 }
 
 // since is from when on something is waited for. mu is held.
@@ -267,13 +290,10 @@ func (g *Gate[E]) limit(c *Condition[E]) time.Time {
 func (g *Gate[E]) late(c *Condition[E]) {
 	switch {
 	case g.limit(c).After(g.clock.Now()):
-	case c.Excused:
-		g.last = g.clock.Now()
-		g.at[c.What] = g.last
-		g.wake(c.What)
-		if c.Late != nil {
-			c.Late()
-		}
+	case c.Chances > 0:
+		g.gone[c.What] = true
+		g.vain[c.By]++
+		g.wakeAll()
 	default:
 		if c.Why != "" {
 			g.missed = append(g.missed, c.Why)
