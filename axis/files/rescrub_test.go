@@ -239,7 +239,7 @@ func TestHideLateRecord(t *testing.T) {
 		"named so, deleted":  {&tape.FileDelete{File: file("of-"+secretWord, "", "x")}, file("of-"+placeholder, "", "x"), false, true},
 		"without the secret": {&tape.FileDelete{File: file("conf", "", "x")}, file("conf", "", "x"), false, false},
 	} {
-		must(t, HideLateRecord(&tape.Record{Kind: test.kind}, o, nil))
+		must(t, HideLateRecord(&tape.Record{Kind: test.kind}, o))
 		got := *tape.FileOf(test.kind)
 		if (secretOf(&got) != "") != test.marked || (tape.FieldValue(got.Extra, ignoredKey) != nil) != test.hidden {
 			t.Errorf("%s: it says %v", name, got.Extra)
