@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -141,9 +142,9 @@ func TestStreamsTakeTurns(t *testing.T) {
 // TestADocumentIsGivenWithItsHead: others wait for what comes behind a head, for a moment.
 func TestADocumentIsGivenWithItsHead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, said, given := &conn{}, new(bytes.Buffer), 0
+		c, said, given := &conn{}, new(bytes.Buffer), new(atomic.Int32)
 		top, frames := newFrames(new(written), c), http2.NewFramer(said, nil)
-		c.turn.giving = func(bool) func(bool) { return func(bool) { given++ } }
+		c.turn.giving = func(bool) func(bool) { return func(bool) { given.Add(1) } }
 		leaves := func(err error) {
 			if err != nil {
 				t.Fatal(err)
@@ -157,7 +158,7 @@ func TestADocumentIsGivenWithItsHead(t *testing.T) {
 			of.inOrder(true, true)
 			of.writes(0, false)
 			leaves(frames.WriteHeaders(http2.HeadersFrameParam{StreamID: 5, BlockFragment: []byte("head"), EndHeaders: true}))
-			if given != want {
+			if int(given.Load()) != want {
 				t.Fatal("others are given something behind a head")
 			}
 			if comes {
@@ -166,8 +167,8 @@ func TestADocumentIsGivenWithItsHead(t *testing.T) {
 				leaves(frames.WriteData(5, true, make([]byte, 10)))
 			}
 			time.Sleep(2 * moreMost)
-			if given != want+1 {
-				t.Errorf("given %d times, want %d", given, want+1)
+			if got := int(given.Load()); got != want+1 {
+				t.Errorf("given %d times, want %d", got, want+1)
 			}
 		}
 	})
