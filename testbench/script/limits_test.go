@@ -138,7 +138,7 @@ func TestAStepWithoutEndIsLeftBehind(t *testing.T) {
 	// Two equal values of 2^60 parts: comparing them is one step.
 	src := body("x = [1]\ny = [1]\nfor i in range(25):\n  x = [x, x]\n  y = [y, y]\nreturn x == y")
 	begin := time.Now()
-	_, err := runOn(t, &testbench.Config{}, src, &script.Options{Timeout: 50 * time.Millisecond, Grace: 20 * time.Millisecond})
+	_, err := runOn(t, &testbench.Config{}, src, &script.Options{Timeout: 50 * time.Millisecond})
 	var limit *script.LimitError
 	if !errors.As(err, &limit) || limit.Limit != "time" {
 		t.Errorf("got %v after %v: want the limit of time", err, time.Since(begin))

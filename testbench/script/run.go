@@ -71,7 +71,7 @@ func (r *run) start(ctx context.Context, path string) (*Result, error) {
 	select {
 	case out := <-done:
 		return out.result, out.err
-	case <-time.After(r.opts.Grace):
+	case <-time.After(min(r.opts.Timeout, maxGrace)):
 		err := r.budget.stopped()
 		return nil, &Error{Position: Position{File: filepath.ToSlash(path)},
 			Message: err.Error() + " (it was left behind in the middle of a step)", LeftBehind: true, cause: err}
@@ -200,6 +200,8 @@ const (
 	DefaultSteps   = 200_000_000     // of the interpreter: some seconds
 	DefaultMemory  = 512 << 20       // bytes
 	DefaultTimeout = 5 * time.Minute // of this machine's time, whatever the script's clock says
+
+	maxGrace = 2 * time.Second // a step goes on when that is over for as long again, but no longer than this, before it is left behind
 )
 
 // Options are how a script runs. Nil and the zero value work.
@@ -207,7 +209,6 @@ type Options struct {
 	Steps   uint64        // of the interpreter, 0 is DefaultSteps
 	Memory  int64         // bytes by which the heap of this process may grow meanwhile, 0 is DefaultMemory
 	Timeout time.Duration // of real time, 0 is DefaultTimeout
-	Grace   time.Duration // how long a step may go on when that is over, before it is left behind; 0 is 2 s
 	Print   io.Writer     // gets what log and print say, a line each; nil drops it
 	Args    []string      // what the entry is called with; nil is the bench's
 	Entry   string        // the function to call, "" is main
@@ -222,7 +223,6 @@ func (o *Options) of(b *testbench.Bench) *Options {
 	all.Steps = cmp.Or(all.Steps, DefaultSteps)
 	all.Memory = cmp.Or(max(all.Memory, 0), DefaultMemory)
 	all.Timeout = cmp.Or(max(all.Timeout, 0), DefaultTimeout)
-	all.Grace = cmp.Or(max(all.Grace, 0), 2*time.Second)
 	all.Entry = cmp.Or(all.Entry, "main")
 	if all.Args == nil {
 		all.Args = b.Args()

@@ -155,10 +155,10 @@ func TestAScriptThatCannotBeStoppedEndsAll(t *testing.T) {
 		var s *suite.Summary
 		for timeout := 50 * time.Millisecond; timeout < time.Minute; timeout *= 4 {
 			ctx, cancel := t.Context(), context.CancelFunc(func() {})
-			o := script.Options{Timeout: timeout, Grace: timeout / 2}
+			o := script.Options{Timeout: timeout}
 			if callers {
 				ctx, cancel = context.WithTimeout(ctx, timeout)
-				o.Timeout = time.Hour
+				o.Timeout = 4 * timeout
 			}
 			s, err = suite.Run(ctx, files, &suite.Options{Script: o})
 			cancel()
