@@ -9,6 +9,7 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jail/changes"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/connect"
@@ -64,6 +65,7 @@ type rootMsg struct {
 
 // wanted is what a Config asks for that is there only once the init is.
 type wanted struct {
+	began   time.Time
 	files   Watcher
 	plan    *mount.Plan
 	spawns  SpawnWatcher
@@ -120,6 +122,9 @@ func (j *Jail) await() error {
 	if _, err = j.exec.Expect(stage.StepReady); err != nil {
 		return err
 	}
+	if j.supervisor.files != nil {
+		j.supervisor.files.Settle()
+	}
 	j.refusals.arm()
 	return nil
 }
@@ -137,7 +142,7 @@ func (j *Jail) prepare() (err error) {
 	}
 	w := &j.wanted
 	if w.files != nil {
-		if s.files, err = changes.New(w.files, j.table, w.plan); err != nil {
+		if s.files, err = changes.New(w.files, j.table, w.plan, w.began); err != nil {
 			return err
 		}
 	}

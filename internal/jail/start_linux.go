@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jail/filter"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/inputs"
@@ -136,7 +137,7 @@ func begin(c *Config, plan *mount.Plan) (*Jail, error) {
 		}
 	}
 	j.log = logger(c.Log)
-	j.wanted = wanted{files: c.Watch, plan: plan, spawns: c.Spawns, streams: []*os.File{c.Stdin, c.Stdout, c.Stderr}, inputs: c.Inputs}
+	j.wanted = wanted{began: time.Now(), files: c.Watch, plan: plan, spawns: c.Spawns, streams: []*os.File{c.Stdin, c.Stdout, c.Stderr}, inputs: c.Inputs}
 	if err := j.send(c, plan); err != nil {
 		err = cmp.Or(j.awaitBegun(), err) // it may have ended already, and said why
 		j.Close()

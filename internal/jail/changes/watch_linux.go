@@ -105,23 +105,32 @@ func (w *Watch) olderFIFO(dir int, name string, flags int) bool {
 	var st unix.Statx_t
 	err := unix.Statx(dir, name, flags|unix.AT_NO_AUTOMOUNT, unix.STATX_TYPE|unix.STATX_BTIME, &st)
 	return err == nil && st.Mode&unix.S_IFMT == unix.S_IFIFO && st.Mask&unix.STATX_BTIME != 0 &&
-		time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)).Before(w.began)
+		!time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)).After(w.began)
+}
+
+// Settle waits until a file that is made now has a later stamp than any that stood when the jail was begun: the kernel stamps files by a clock
+// that stands still between two ticks.
+func (w *Watch) Settle() {
+	for time.Since(w.began) < time.Second { // else the clock was set back
+		var now unix.Timespec
+		if err := unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now); err != nil || time.Unix(now.Unix()).After(w.began) {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // Step is the step that fails where files cannot be watched.
 const Step = "watch files"
 
-// New prepares what tells w of the calls of t's processes, whose mounts were made by plan.
-func New(w Watcher, t *process.Table, plan *mount.Plan) (*Watch, error) {
+// New prepares what tells w of the calls of t's processes, whose mounts were made by plan. The jail was begun at began: a FIFO of then is the
+// host's.
+func New(w Watcher, t *process.Table, plan *mount.Plan, began time.Time) (*Watch, error) {
 	id, err := inspect.Identify(t.View.Root, "", unix.AT_EMPTY_PATH)
 	if err != nil {
 		return nil, &step.Error{Op: Step, Path: "the root inside", Err: err}
 	}
-	var began unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &began); err != nil { // what the kernel stamps files with: another clock is ahead of it
-		return nil, &step.Error{Op: Step, Path: "the clock of files", Err: err}
-	}
-	return &Watch{watcher: w, init: t.Init, places: placesOf(plan), began: time.Unix(began.Unix()), view: t.View, rootID: id,
+	return &Watch{watcher: w, init: t.Init, places: placesOf(plan), began: began, view: t.View, rootID: id,
 		copying: make(chan struct{}, MaxCopies)}, nil
 }
 
