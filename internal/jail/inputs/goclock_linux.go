@@ -2,6 +2,7 @@ package inputs
 
 import (
 	"bytes"
+	"debug/elf"
 	"encoding/binary"
 	"io"
 	"os"
@@ -43,7 +44,7 @@ func newGoClock(f io.ReaderAt) *goClock {
 	const now, nano, wraps, wrapped = "time.now", "runtime.nanotime1", "time.runtimeNano", "runtime.nanotime"
 	elapsed := [...]string{"time.Since", "time.Until", "time.init"}
 	names := unwind.NewNames(f)
-	if names == nil {
+	if names == nil || byProfile(f) {
 		return nil
 	}
 	all := names.Functions(f, append(elapsed[:], now, nano, wraps, wrapped)...)
@@ -70,6 +71,23 @@ func newGoClock(f io.ReaderAt) *goClock {
 	}
 	return c
 }
+
+// byProfile reports whether a program was built by a profile: then time.Since may stand in each function that calls it, and a duration would be made
+// of two clocks.
+func byProfile(program io.ReaderAt) bool {
+	f, err := elf.NewFile(program)
+	if err != nil {
+		return true
+	}
+	info := f.Section(".go.buildinfo")
+	if info == nil || info.Size > maxBuildInfo {
+		return true
+	}
+	settings, err := info.Data()
+	return err != nil || bytes.Contains(settings, []byte("\nbuild\t-pgo="))
+}
+
+const maxBuildInfo = 16 << 20
 
 // after is where an instruction is in the file; 0 for none.
 func after(f unwind.Function, in, from int) uint64 {
