@@ -155,17 +155,21 @@ func (c *ignoring) ignoreAskedAgain(r *sideRoute, added, gone []*entry) {
 			byID[id].entries[s] = append(byID[id].entries[s], e)
 		}
 	}
-	again := make(map[*sideRoute][]*entry)
+	changed := make(map[*sideRoute][]*entry)
+	var questions []*sideRoute // in their order
 	for _, e := range slices.Concat(added, gone) {
-		if q := byID[c.identityOf(e)]; q.askedAgain() && (!c.inOneGo(q, Recorded) || !c.inOneGo(q, Replay)) {
-			if again[q] == nil {
-				c.oneSide(q, SideAsked, nil, nil)
-			}
-			again[q] = append(again[q], e)
+		q := byID[c.identityOf(e)]
+		if changed[q] == nil {
+			questions = append(questions, q)
 		}
+		changed[q] = append(changed[q], e)
 	}
-	for _, es := range again {
-		for _, e := range es {
+	questions = slices.DeleteFunc(questions, func(q *sideRoute) bool { // each is looked at once, while all records stand
+		return !q.askedAgain() || c.inOneGo(q, Recorded) && c.inOneGo(q, Replay)
+	})
+	for _, q := range questions {
+		c.oneSide(q, SideAsked, nil, nil)
+		for _, e := range changed[q] {
 			e.rec = nil
 		}
 	}
@@ -198,6 +202,10 @@ func (c *ignoring) inOneGo(r *sideRoute, s Side) bool {
 		}
 	}
 	from, to := begunAt(es[0].rec), endedAt(es[len(es)-1].rec)
+	asked := make(map[*entry]bool, len(es))
+	for _, e := range es {
+		asked[e] = true
+	}
 	parents := make(map[uint64]uint64)
 	var beside []uint64
 	for e := range c.sides[s].records(anything) {
@@ -209,7 +217,7 @@ func (c *ignoring) inOneGo(r *sideRoute, s Side) bool {
 			return false
 		}
 		switch began := begunAt(e.rec); {
-		case began == 0 || began > to || endedAt(e.rec) < from || slices.Contains(es, e):
+		case began == 0 || began > to || endedAt(e.rec) < from || asked[e]:
 		case !isProcess:
 			return false
 		case tape.HasFlag(k, tape.ForkedKey) && k.ParentSpawnID == by && tape.FieldValue(k.Extra, tape.ThreadKey) == nil: // the threads of its own runtime

@@ -3,6 +3,7 @@ package fidelity
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -95,6 +96,30 @@ func TestAskedInOneGo(t *testing.T) {
 		if red := len(r.Divergences) > 0; red != tt.red || red == (len(r.Side) > 0) {
 			t.Errorf("%s: %v, side %v", name, codes(r), r.Side)
 		}
+	}
+}
+
+// TestAskedInOneGoOften: what is looked at of a question does not grow with how often it was asked more.
+func TestAskedInOneGoOften(t *testing.T) {
+	run := func(n uint64) Records {
+		return func(yield func(*tape.Record, error) bool) {
+			for i := range n {
+				k := get("https://h.test/limits", i+1, 404)
+				k.Extra = append(tape.NumberField(tape.PlaceKey, 10*i+10), tape.NumberField(tape.OpenerKey, 2)...)
+				yield(&tape.Record{Seq: i, G: 10*i + 15, Kind: k}, nil)
+			}
+			p := program("", 0)
+			p.SpawnID = 2
+			yield(&tape.Record{Seq: n, G: 10*n + 20, Kind: p}, nil)
+		}
+	}
+	began := time.Now()
+	r, err := CompareLanes(Semantic, run(3), run(3000), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); len(r.Divergences) == 0 || took > 10*time.Second {
+		t.Errorf("%d divergences in %v", len(r.Divergences), took)
 	}
 }
 
