@@ -19,14 +19,11 @@ import (
 
 // What /proc tells of a process: whether it has something to do, which an inbox waits for.
 
-// starts reports whether a thread of a process waits until a child has executed a program, which does or is about to: it hears of a failure by a pipe
-// that the child has until then. A shell that waits for what a part of it prints reads from one that would be handed down.
-func starts(pid int, briefly func(child int) bool) bool {
-	for of := range threadsOf(pid) {
-		where := told(of + "wchan")
-		if !bytes.Contains(where, []byte("pipe_read")) {
-			continue
-		}
+// starts reports whether one of these threads of a process, which read from pipes, waits until a child has executed a program, which does or is about
+// to: it hears of a failure by a pipe that the child has until then. A shell that waits for what a part of it prints reads from one that would be
+// handed down.
+func starts(pid int, reads []string, briefly func(child int) bool) bool {
+	for _, of := range reads {
 		call := told(of + "syscall")
 		var nr, fd int
 		if n, _ := fmt.Sscanf(string(call), "%d 0x%x", &nr, &fd); n < 2 {
@@ -40,8 +37,8 @@ func starts(pid int, briefly func(child int) bool) bool {
 			if !briefly(n) {
 				continue
 			}
-			switch runs, waits := busy(n); {
-			case runs && (executing("/proc/"+child) || keeps("/proc/"+child, pipe)), !runs && waits && executes("/proc/"+child):
+			switch does := busy(n); {
+			case does.runs && (executing("/proc/"+child) || keeps("/proc/"+child, pipe)), !does.runs && does.waits && executes("/proc/"+child):
 				return true
 			}
 		}
@@ -138,36 +135,62 @@ func briefly(pid int) bool { return worked(pid) < restChild }
 // maxThreads is how many threads of a process are looked at, and children of each.
 const maxThreads = 256
 
-// atWork reports whether a process has something to do.
-func atWork(pid int) bool {
-	runs, waits := busy(pid)
-	return runs || waits
+// doing is what a process has to do: whether a thread of it runs, or waits for a processor; else whether one waits for a disk, or for the jail, which has
+// it stand still for a moment as it executes a program; and which threads read from a pipe.
+type doing struct {
+	runs, waits bool
+	reads       []string
 }
 
-// busy reports whether a thread of a process runs, or waits for a processor; else whether one waits for a disk, or for the jail, which has it stand
-// still for a moment as it executes a program.
-func busy(pid int) (runs, waits bool) { return busyBeside(pid, 0) }
+func (d *doing) rests() bool { return !d.runs && !d.waits }
+
+// atWork reports whether a process has something to do.
+func atWork(pid int) bool {
+	does := busy(pid)
+	return !does.rests()
+}
+
+// busy looks at a process.
+func busy(pid int) doing { return busyBeside(pid, 0) }
 
 // busyBeside is busy of a process without a thread that has not begun, and those after it; 0 is no thread.
-func busyBeside(pid, begins int) (runs, waits bool) {
+func busyBeside(pid, begins int) (does doing) {
 	for of := range threadsOf(pid) {
+		where := told(of + "wchan")
+		if bytes.Contains(where, []byte("pipe_read")) {
+			does.reads = append(does.reads, of)
+		}
+		if asleep(where) {
+			continue
+		}
 		switch stateOf(of) {
 		case 0, 'Z':
 		case 'R':
-			return true, waits
+			does.runs = true
+			return does
 		case 'D', 't':
-			waits = waits || !sleeps(of)
+			does.waits = does.waits || !sleeps(of)
 		default:
-			waits = waits || heldUp(of) && (begins == 0 || !beginsFrom(of, begins))
+			does.waits = does.waits || heldUp(of, where) && (begins == 0 || !beginsFrom(of, begins))
 		}
 	}
-	return false, waits
+	return does
 }
 
-// heldUp reports whether a thread that sleeps may wait for what the jail tells it. Of one that has not left its processor's queue yet, and is not
-// taken out before its turn (Linux 6.12 and newer), the kernel says no place; nor does it of one that may not be looked at.
-func heldUp(thread string) bool {
-	where := told(thread + "wchan")
+// asleep reports whether where a thread waits is one of the places where most do: there it has nothing to do until another one wakes it, and to ask for
+// its state would take longer than for the place. The kernel says no place of a thread that runs, or is about to.
+func asleep(where []byte) bool {
+	for _, place := range [...]string{"futex", "epoll_wait", "ep_poll", "poll_schedule", "do_poll", "do_select", "nanosleep", "pipe_read", "do_wait"} {
+		if bytes.Contains(where, []byte(place)) {
+			return true
+		}
+	}
+	return false
+}
+
+// heldUp reports whether a thread that sleeps, at a place, may wait for what the jail tells it. Of one that has not left its processor's queue yet, and
+// is not taken out before its turn (Linux 6.12 and newer), the kernel says no place; nor does it of one that may not be looked at.
+func heldUp(thread string, where []byte) bool {
 	if string(where) == "0" {
 		return len(told(thread+"syscall")) > 0 && tellsPlaces()
 	}

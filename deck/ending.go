@@ -50,7 +50,7 @@ func (i *processInputs) Forking(task int, thread bool) func(ctx context.Context)
 			long := func(pid int) bool { return i.of.executed(pid) || !briefly(pid) }
 			forks := slices.DeleteFunc(childrenBefore(pid, 0), long)
 			if len(forks) <= restFew && len(slices.Collect(threadsOf(pid))) <= restFew {
-				i.inbox.begins(ctx, pid, forks, endHeld, restStart, func(pid int) (runs, waits bool) { return busyBeside(pid, task) })
+				i.inbox.begins(ctx, pid, forks, endHeld, restStart, func(pid int) doing { return busyBeside(pid, task) })
 			}
 		}
 	}
@@ -80,7 +80,7 @@ func (i *processInputs) Finding(pid int) func(ctx context.Context) {
 		if reaper(fork) != 0 { // who does not ask for the ends of its children may never do
 			held = endHeld
 		}
-		i.inbox.begins(ctx, 0, []int{fork}, held, restChild, func(pid int) (runs, waits bool) { return i.of.unsettled(pid, own) })
+		i.inbox.begins(ctx, 0, []int{fork}, held, restChild, func(pid int) doing { return i.of.unsettled(pid, own) })
 	}
 }
 
@@ -118,15 +118,15 @@ func (p *processes) fork(pid int, rests func(host int) bool) int {
 
 // unsettled is busy of a process that has executed nothing yet, and of one that has ended and is about to be gone: not where it is a child of own,
 // which does nothing meanwhile, nor where it is to be found before it ends.
-func (p *processes) unsettled(pid, own int) (runs, waits bool) {
+func (p *processes) unsettled(pid, own int) doing {
 	p.mu.Lock()
 	in := p.alive[pid]
 	p.mu.Unlock()
 	if in != nil && (!in.program.Forked || in.awaited.Load()) {
-		return false, false
+		return doing{}
 	}
 	if by := reaper(pid); by != 0 {
-		return false, by != own && atWork(by)
+		return doing{waits: by != own && atWork(by)}
 	}
 	return busy(pid)
 }

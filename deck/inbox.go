@@ -162,7 +162,7 @@ func (i *inbox) look() {
 // begins waits until a thread of the process may begin, or a fork of it: until those before it have done what they do. Workers that wait at a queue stand
 // there in the order in which they were made, then, while recording and on the replay, and so which takes which work is no chance.
 // A fork that has come to rest is done with its begin.
-func (i *inbox) begins(ctx context.Context, own int, forks []int, held, work time.Duration, busy func(pid int) (runs, waits bool)) {
+func (i *inbox) begins(ctx context.Context, own int, forks []int, held, work time.Duration, busy func(pid int) doing) {
 	i.mu.Lock()
 	vain, was := i.starts, i.starts
 	forks = slices.DeleteFunc(forks, func(pid int) bool { return i.settled[pid] })
@@ -199,28 +199,31 @@ func (i *inbox) rests(fork int) bool {
 var forever = make(chan struct{})
 
 // rest waits until a process has nothing to do: until it has worked for so much, or been held up for so long, which is counted.
-func rest(pid int, held, work time.Duration, vain *int, busy func(pid int) (runs, waits bool), gone <-chan struct{}) {
+func rest(pid int, held, work time.Duration, vain *int, busy func(pid int) doing, gone <-chan struct{}) {
 	if *vain >= restVain {
 		return
 	}
 	begun, before := time.Now(), worked(pid)
 	ran := begun
 	for every := restFirst; ; every = min(2*every, max(restEvery, time.Since(begun)/16)) {
-		runs, waits := busy(pid)
-		if !runs && !waits && gone != nil {
-			runs, waits = again(func() (runs, waits bool) {
-				runs, waits = busy(pid)
-				return runs || !waits && starts(pid, briefly), waits
+		var does doing
+		if gone == nil {
+			does = busy(pid)
+		} else {
+			does = twice(func() doing {
+				does := busy(pid)
+				does.runs = does.runs || !does.waits && starts(pid, does.reads, briefly)
+				return does
 			}, func() int { return turns(pid) })
 		}
 		switch now := time.Now(); {
-		case !runs && !waits:
+		case does.rests():
 			*vain = max(*vain-1, 0)
 			return
 		case now.Sub(begun) > restMost, now.Sub(ran) > held, worked(pid)-before > work:
 			*vain++
 			return
-		case runs:
+		case does.runs:
 			ran = now
 		}
 		select {
@@ -231,17 +234,18 @@ func rest(pid int, held, work time.Duration, vain *int, busy func(pid int) (runs
 	}
 }
 
-// again looks once more at a process that was found at rest. A thread that was looked at last may have handed over to one that was before, as those
+// twice looks at a process two times where it finds it at rest. A thread that is looked at last may have handed over to one that was before, as those
 // do that share an interpreter's lock, and that may be without a processor still: who is found at rest twice, and had no turn meanwhile, rests.
 // Threads that do something every few ms have turns too: it counts as held up.
-func again(busy func() (runs, waits bool), turns func() int) (runs, waits bool) {
+func twice(busy func() doing, turns func() int) (does doing) {
 	before := turns()
 	for range 2 {
-		if runs, waits = busy(); runs || waits {
-			return runs, waits
+		if does = busy(); !does.rests() {
+			return does
 		}
 	}
-	return false, turns() != before
+	does.waits = turns() != before
+	return does
 }
 
 // resting does something while the process rests that asks.

@@ -79,20 +79,17 @@ func TestHeldUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	for where, want := range map[string]bool{"seccomp_do_user_notification": true, "0": tellsPlaces(), "futex_do_wait": false, "": false} {
-		if err := os.WriteFile(thread+"wchan", []byte(where), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if heldUp(thread) != want {
+		if heldUp(thread, []byte(where)) != want {
 			t.Errorf("in %q: %v", where, !want)
 		}
 	}
-	if os.WriteFile(thread+"wchan", []byte("0"), 0o600) != nil || os.Remove(thread+"syscall") != nil || heldUp(thread) {
+	if os.Remove(thread+"syscall") != nil || heldUp(thread, []byte("0")) {
 		t.Error("one that may not be looked at")
 	}
 }
 
-// TestLookAgain: one of two threads hands over to the other, which was looked at before it, and has no processor for a while.
-func TestLookAgain(t *testing.T) {
+// TestTwice: one of two threads hands over to the other, which was looked at before it, and has no processor for a while.
+func TestTwice(t *testing.T) {
 	for name, tt := range map[string]struct {
 		runs  []bool // at each look
 		turns []int
@@ -103,16 +100,16 @@ func TestLookAgain(t *testing.T) {
 		"had a turn":    {[]bool{false, false}, []int{5, 6}, [2]bool{false, true}},
 		"runs at first": {[]bool{true}, []int{5}, [2]bool{true, false}},
 	} {
-		runs, waits := again(func() (bool, bool) {
+		does := twice(func() doing {
 			now := tt.runs[0]
 			tt.runs = tt.runs[1:]
-			return now, false
+			return doing{runs: now}
 		}, func() int {
 			now := tt.turns[0]
 			tt.turns = tt.turns[1:]
 			return now
 		})
-		if got := [2]bool{runs, waits}; got != tt.want {
+		if got := [2]bool{does.runs, does.waits}; got != tt.want {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}
@@ -150,7 +147,7 @@ func TestStarts(t *testing.T) {
 		for atWork(cmd.Process.Pid) || works && worked(pid) < restChild || !works && atWork(pid) {
 			time.Sleep(time.Millisecond)
 		}
-		if got := starts(cmd.Process.Pid, func(n int) bool { return n == pid }); got != tt.want || works && starts(cmd.Process.Pid, briefly) {
+		if got := starts(cmd.Process.Pid, busy(cmd.Process.Pid).reads, func(n int) bool { return n == pid }); got != tt.want || works && starts(cmd.Process.Pid, busy(cmd.Process.Pid).reads, briefly) {
 			t.Errorf("%+v: %v, and of a child that has worked for long it is to be false", tt, got)
 		}
 	}
