@@ -2,6 +2,7 @@ package inputs
 
 import (
 	"encoding/binary"
+	"math"
 	"slices"
 	"sync"
 
@@ -98,7 +99,9 @@ func askingGo(c *goClock, moved uint64, less int32) *vdso.Patch {
 			0x48, 0x3d) // cmp rax, now-nano
 		code = append(near(code, c.now), 0x75, byte(len(copies)+len(who))) // jne to the jump
 		code = append(jumpTo(slices.Concat(code, copies, who), was, at), elapsed...)
-		code[other-1] = byte(len(code) - other)
+		if code[other-1] = byte(len(code) - other); len(code)-other > math.MaxInt8 {
+			return nil // farther than such a jump goes
+		}
 		return wallOnly(code, was, at, ask)
 	})
 }
