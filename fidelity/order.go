@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/tapedeck-dev/tapedeck/fidelity/internal/bodies"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -219,13 +220,30 @@ func (c *ordering) placeOrder(category Category, lane string, first, earlier pai
 	p := placed{at: earlier.b.at, rec: earlier.b.rec, Divergence: Divergence{
 		Category: category, Lane: lane, Seq: new(earlier.a.rec.Seq), ReplaySeq: new(earlier.b.rec.Seq),
 		Recorded: describe(earlier.a.rec.Kind), Replay: describe(earlier.b.rec.Kind),
-		Message: fmt.Sprintf("another order: %s comes before %s, which it followed", subjectOf(earlier.b.rec.Kind), subjectOf(first.a.rec.Kind)),
 	}}
+	p.Message = fmt.Sprintf("another order: %s comes before %s, which it followed", apart(earlier.b.rec.Kind, first.a.rec.Kind)...)
 	if tape.ExchangeOf(first.a.rec.Kind) != nil && !c.spent() { // which of them came there then, and which does now
 		changes, _ := c.requestChanges(first.a.rec, earlier.b.rec)
 		p.show(changes)
 	}
 	c.place(p)
+}
+
+// apart are the subjects of two records. Those that are cut before they differ are shown from shortly before that.
+func apart(a, b tape.Kind) []any {
+	is, other := subjectOf(a), subjectOf(b)
+	if x, y := aboutOf(a).shown, aboutOf(b).shown; is == other && x != y {
+		at := 0
+		for at < min(len(x), len(y)) && x[at] == y[at] {
+			at++
+		}
+		cut := func(s string) string {
+			const begin, before, rest = 30, 20, 60
+			return bodies.Cut(s, min(begin, at)) + bodies.Cut(s[bodies.CutAt(s, max(begin, at-before)):], rest)
+		}
+		is, other = cut(x), cut(y)
+	}
+	return []any{is, other}
 }
 
 // ownTicks reports whether the parent of a process has the kernel's monotonic clock in both runs.

@@ -1,6 +1,7 @@
 package fidelity
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -93,5 +94,19 @@ func TestProcessOrder(t *testing.T) {
 		if red := len(r.Divergences) > 0; red != tt.red || slices.Contains(r.Notes, note) != tt.noted {
 			t.Errorf("%s: %+v, notes %q", name, r.Divergences, r.Notes)
 		}
+	}
+}
+
+// TestApart: commands that are alike for longer than they are shown are told from each other.
+func TestApart(t *testing.T) {
+	of := func(customer string) tape.Kind {
+		return &tape.ProcessSpawn{Program: "/bin/curl", Args: []string{"-s", "--retry", "2", "https://api.example.test/" + strings.Repeat("path/", 30) + customer}}
+	}
+	got := fmt.Sprintln(apart(of("ann"), of("bob"))...)
+	if want := "/bin/curl -s --retry 2 https:/…path/path/path/path/ann /bin/curl -s --retry 2 https:/…path/path/path/path/bob\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := fmt.Sprintln(apart(&tape.ProcessSpawn{Program: "/bin/cat"}, &tape.ProcessSpawn{Program: "/bin/awk"})...); got != "cat awk\n" {
+		t.Errorf("%q", got)
 	}
 }
