@@ -529,7 +529,11 @@ func (p *processes) Ended(s jail.Source, e jail.Ended) {
 	if p.alive[in.program.Host] == in {
 		delete(p.alive, in.program.Host)
 	}
+	last := len(p.alive) == 0
 	p.mu.Unlock()
+	if last {
+		kept.forget()
+	}
 	in.duration, in.over = time.Since(in.began), p.s.rec.Ordinal()
 	var passed *listening
 	if !e.Again && !in.program.Forked {
