@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/bare"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
@@ -33,7 +32,7 @@ const RawBytes = -1
 // A SocketEnd is how a socket ended.
 type SocketEnd struct {
 	First  Side       // who sent the first close frame
-	Code   int        // of it; NoStatus where it had none, Abnormal where there was no close frame
+	Code   int        // of it; wsframe.NoStatus where it had none, Abnormal where there was no close frame
 	Reason string     // of it
 	Answer *CloseCode // the other side's close frame; nil for none
 	Error  string     // how the connection ended where that was no side's decision, and what of the protocol was broken; "" for nothing
@@ -41,11 +40,8 @@ type SocketEnd struct {
 	At     uint64     // the ordinal of the first close frame; see Ordinal
 }
 
-// Codes that stand in no close frame (RFC 6455, 7.4.1).
-const (
-	NoStatus = wsframe.NoStatus // a close frame had none
-	Abnormal = 1006             // there was no close frame
-)
+// Abnormal is the code of a socket without a close frame (RFC 6455, 7.4.1).
+const Abnormal = 1006
 
 // A Socket puts the messages of one WebSocket on the tape. Its methods may be called by several goroutines at once: what was first
 // is the order of the tape.
@@ -56,7 +52,6 @@ type Socket struct {
 	lane       string
 	url        string
 	headers    []tape.HeaderField // of the request
-	start      time.Time
 
 	mu     sync.Mutex // guards what follows
 	turns  Turns      // nil for none
@@ -94,7 +89,7 @@ func (o *Open) Opened(h http.Header) (*Socket, error) {
 	o.Begins()
 	s := &Socket{
 		tap: o.tap, connection: o.exchange.Arrival, opener: o.opener, lane: o.exchange.Lane, url: socketURL(o.exchange.URL),
-		headers: o.exchange.RequestHeaders, start: o.start, open: make(map[uint64]*socketTurn), choice: o.choice,
+		headers: o.exchange.RequestHeaders, open: make(map[uint64]*socketTurn), choice: o.choice,
 	}
 	if o.choice == nil {
 		s.became = o.taken
@@ -128,9 +123,6 @@ func httpURL(u string) string {
 	}
 	return u
 }
-
-// Connection is the number of the socket on its tape: the arrival of its request.
-func (s *Socket) Connection() uint64 { return s.connection }
 
 // Ordinal is the next place in the order of the tape, for what is written later.
 func (s *Socket) Ordinal() uint64 { return s.tap.rec.Ordinal() }

@@ -117,7 +117,6 @@ type Recorded struct {
 	Transport    string // "stdio" or "http"
 	Program      string // of stdio, redacted
 	Args         []string
-	Cwd          string
 	URL          string // of http, redacted
 	Protocol     string
 	Methods      map[string]int // how often the client asked for each

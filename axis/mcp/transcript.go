@@ -113,7 +113,6 @@ type recordedPart struct {
 
 // An ending says how a conversation came to its end.
 type ending struct {
-	known    bool // an mcp_close stands on the tape
 	byServer bool // the server ended before the client did
 	exit     int  // exit status of its process, 128+n on death by signal n
 	signal   string
@@ -296,11 +295,11 @@ func (t *transcriptReader) open(k *tape.MCPOpen) {
 	rec := &t.Recorded
 	rec.Server, rec.Transport, rec.Program, rec.Args = k.Server, k.Transport, k.Program, k.Args
 	rec.Within = tape.OriginOf(k)
-	rec.Cwd, rec.URL, rec.Protocol = k.Cwd, k.URL, k.Protocol
+	rec.URL, rec.Protocol = k.URL, k.Protocol
 }
 
 func (t *transcriptReader) close(rec *tape.Record, k *tape.MCPClose) {
-	t.end.known, t.end.signal, t.end.at = true, k.Signal, rec.MonotonicMS
+	t.end.signal, t.end.at = k.Signal, rec.MonotonicMS
 	if k.By == string(Server) {
 		t.end.byServer = true
 	}
