@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // TestLateManifest: what became known late is in no field of the manifest that holds what the program was given, typed keys and
@@ -81,5 +83,36 @@ func TestLateParts(t *testing.T) {
 	info, err := os.Stat(filepath.Join(dir, "1"))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}
+
+// TestLateStreams: what is known late is taken out of the streams of a process, and a digest of them is taken anew where there was one: by one that
+// there was not they would compare as those of the program do.
+func TestLateStreams(t *testing.T) {
+	const secret = "lt4Xw2Lk9Vb4Nm6Tr8Yp"
+	all := scrub.New(scrub.Key{1}, nil)
+	begun := all.Mark()
+	all.AddSecret("token", secret)
+	store, err := cas.OpenDir(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &Pass{Written: Written{Store: store, Find: all.Since(begun)}}
+	for _, was := range []cas.Digest{{}, cas.Sum([]byte(secret))} {
+		text := func() *tape.Payload {
+			return &tape.Payload{Hash: cas.Sum([]byte(secret)), Len: int64(len(secret)), Text: secret, Inline: true}
+		}
+		k := &tape.ProcessSpawn{SpawnID: 2, ParentSpawnID: 1, Stdin: text(), Stdout: text(), Stderr: text(), StdoutDigest: was, StderrDigest: was}
+		if err := l.again(&tape.Record{Kind: k}); err != nil {
+			t.Fatal(err)
+		}
+		if k.Stdin.Text != all.String(secret) || k.Stdout.Text != k.Stdin.Text || k.Stderr.Text != k.Stdin.Text {
+			t.Errorf("%+v, %+v, %+v", k.Stdin, k.Stdout, k.Stderr)
+		}
+		for _, now := range []cas.Digest{k.StdoutDigest, k.StderrDigest} {
+			if now.IsZero() != was.IsZero() || !was.IsZero() && now == was {
+				t.Errorf("digest %s of what had %s", now.Short(), was.Short())
+			}
+		}
 	}
 }

@@ -238,7 +238,9 @@ func (l *Pass) spawn(k *tape.ProcessSpawn, shown *tape.Payload) error {
 		if err != nil {
 			return err
 		}
-		*s.payload, *s.digest = kept.Payload, kept.Digest
+		if *s.payload = kept.Payload; !s.digest.IsZero() { // the program's; of those that it started none is taken
+			*s.digest = kept.Digest
+		}
 	}
 	return l.content(&k.Answers) // its questions name files
 }
