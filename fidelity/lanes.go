@@ -150,7 +150,7 @@ func compareAll(mode Mode, recorded, replay Records, o *LaneOptions, pairing boo
 		comparison: base, ends: newEndings(base), renamed: make(map[string]bool),
 		models: &modelCalls{comparison: base, orders: make(map[string]*order)},
 		masked: &maskings{comparison: base, index: make(map[pairKey]int), told: make(map[pairKey]bool), brought: make(map[string]bool), again: again},
-		order:  &ordering{base, make(map[origin][]pair), make(map[origin]int)},
+		order:  &ordering{base, make(map[origin][]pair), make(map[origin]int), make(map[*tape.Record]uint64)},
 	}
 	c.masked.timing = sync.OnceValue(c.masked.measured)
 	base.differ.models = c.models

@@ -44,8 +44,9 @@ const (
 // ordering compares in which order records came.
 type ordering struct {
 	*comparison
-	pairs map[origin][]pair // requests and processes that both sides have
-	said  map[origin]int    // notes
+	pairs map[origin][]pair       // requests and processes that both sides have
+	said  map[origin]int          // notes
+	forks map[*tape.Record]uint64 // of processes that forks live on as: when the fork began
 }
 
 // keep keeps a pair of requests by who made them, and of processes by who started them.
@@ -74,12 +75,13 @@ func (c *ordering) keep(p pair) {
 // compare reports of each origin the first request, or process, that came before one which it had followed.
 func (c *ordering) compare() {
 	recorded, replayed := func(p pair) *tape.Record { return p.a.rec }, func(p pair) *tape.Record { return p.b.rec }
+	c.findForks()
 	for _, by := range slices.SortedFunc(maps.Keys(c.pairs), origin.compare) {
 		all := c.pairs[by]
 		if !slices.ContainsFunc(all, datedPair) {
 			continue
 		}
-		was, now := stretches(all, recorded), stretches(all, replayed)
+		was, now := c.stretches(all, recorded), c.stretches(all, replayed)
 		if by.of != processes {
 			atOnce := overlapping(was)
 			maps.Copy(atOnce, overlapping(now))
@@ -87,7 +89,7 @@ func (c *ordering) compare() {
 			all = slices.DeleteFunc(all, func(p pair) bool {
 				return atOnce[p.a.rec] || atOnce[p.b.rec] || conversations[LaneOf(p.a.rec.Kind)]
 			})
-			was, now = stretches(all, recorded), stretches(all, replayed)
+			was, now = c.stretches(all, recorded), c.stretches(all, replayed)
 		}
 		for first, earlier := range displaced(was, now) {
 			if c.followed(first, earlier, by) {
@@ -109,7 +111,7 @@ func (c *ordering) passed() {
 		}
 		all, ok := after[by]
 		if !ok {
-			all = inOrder(c.pairs[by], func(p pair) *tape.Record { return p.a.rec })
+			all = inOrder(c.pairs[by], func(p pair) uint64 { return begunAt(p.a.rec) })
 			for i := len(all) - 2; i >= 0; i-- {
 				if all[i+1].b.at < all[i].b.at {
 					all[i].b = all[i+1].b
@@ -279,21 +281,51 @@ func datedPair(p pair) bool { return begunAt(p.a.rec) != 0 && begunAt(p.b.rec) !
 func endedAt(rec *tape.Record) uint64 { return cmp.Or(numberOf(rec, tape.OverKey), rec.G) }
 
 // inOrder sorts pairs by when the requests of one side came.
-func inOrder(pairs []pair, of func(pair) *tape.Record) []pair {
+func inOrder(pairs []pair, begun func(pair) uint64) []pair {
 	out := slices.Clone(pairs)
-	slices.SortFunc(out, func(x, y pair) int { return cmp.Compare(begunAt(of(x)), begunAt(of(y))) })
+	slices.SortFunc(out, func(x, y pair) int { return cmp.Compare(begun(x), begun(y)) })
 	return out
+}
+
+// findForks finds the processes that forks of their parent live on as: hostname of `( cat ID || hostname ) | head -n 1`, which is part of the
+// pipeline from its begin on.
+func (c *ordering) findForks() {
+	type process struct {
+		parent uint64
+		pid    int
+	}
+	for s := range c.sides {
+		forks := make(map[process][]*tape.Record)
+		for e := range c.sides[s].records(ofProcess) {
+			if k, ok := e.spawn(); ok && tape.HasFlag(k, tape.ForkedKey) && tape.HasFlag(k, tape.AgainKey) {
+				is := process{k.ParentSpawnID, k.PID}
+				forks[is] = append(forks[is], e.rec)
+			}
+		}
+		for e := range c.sides[s].records(ofProcess) {
+			k, ok := e.spawn()
+			if !ok || tape.HasFlag(k, tape.ForkedKey) {
+				continue
+			}
+			for _, fork := range forks[process{k.ParentSpawnID, k.PID}] {
+				if at := begunAt(e.rec); begunAt(fork) < at && at <= endedAt(fork) { // else another process had this PID
+					c.forks[e.rec] = begunAt(fork)
+				}
+			}
+		}
+	}
 }
 
 // stretches are the requests, or processes, of one side in their order, parted where none was under way. Those of which a tape does not tell when they
 // came are left out.
-func stretches(pairs []pair, of func(pair) *tape.Record) (out [][]pair) {
+func (c *ordering) stretches(pairs []pair, of func(pair) *tape.Record) (out [][]pair) {
+	begun := func(p pair) uint64 { return cmp.Or(c.forks[of(p)], begunAt(of(p))) }
 	ended := uint64(0)
-	for _, p := range inOrder(pairs, of) {
+	for _, p := range inOrder(pairs, begun) {
 		if !datedPair(p) {
 			continue
 		}
-		if rec := of(p); len(out) == 0 || begunAt(rec) >= ended {
+		if len(out) == 0 || begun(p) >= ended {
 			out = append(out, nil)
 		}
 		out[len(out)-1] = append(out[len(out)-1], p)

@@ -56,6 +56,35 @@ func TestPlainOrder(t *testing.T) {
 	}
 }
 
+// TestProcessOrderOfForks: the second program of a subshell (`( cat || hostname ) | head`) began with the subshell, beside what it is piped to.
+func TestProcessOrderOfForks(t *testing.T) {
+	type process struct {
+		name     string
+		pid      int
+		from, to uint64
+	}
+	of := func(all ...process) Records {
+		return func(yield func(*tape.Record, error) bool) {
+			for i, x := range all {
+				k := &tape.ProcessSpawn{Program: x.name, SpawnID: uint64(i + 2), ParentSpawnID: 1, PID: x.pid, Extra: tape.NumberField(tape.PlaceKey, x.from)}
+				if x.name == "" {
+					k.Extra = append(k.Extra, tape.FlagFields(map[string]bool{tape.ForkedKey: true, tape.AgainKey: true})...)
+				}
+				yield(&tape.Record{Seq: uint64(i), G: x.to, Kind: k}, nil)
+			}
+			parent := program("", 0)
+			parent.SpawnID = 1
+			yield(&tape.Record{Seq: 100, G: 100, Kind: parent}, nil)
+		}
+	}
+	recorded := of(process{"", 11, 1, 6}, process{"/bin/head", 12, 2, 4}, process{"/bin/hostname", 11, 5, 7})
+	replay := of(process{"", 11, 1, 5}, process{"/bin/hostname", 11, 4, 6}, process{"/bin/head", 12, 7, 8})
+	r, err := CompareLanes(Semantic, recorded, replay, nil)
+	if err != nil || len(r.Divergences) > 0 {
+		t.Errorf("%v, %v: %+v", r, err, r.Divergences)
+	}
+}
+
 // TestProcessOrder: processes of one parent that followed from each other may not change places, but for those of a runtime whose timers
 // are its own.
 func TestProcessOrder(t *testing.T) {
