@@ -28,6 +28,7 @@ func TestAgentsIn(t *testing.T) {
 		{[]string{"/bin/bash", "-c", `cd x && (codex exec "say hi"); copilot -p y`}, []string{"codex", "copilot"}},
 		{[]string{"npx", "-y", "@google/gemini-cli"}, []string{"gemini-cli"}},
 		{[]string{"npx", "@openai/codex@0.1", "exec"}, []string{"codex"}},
+		{[]string{"/n/opencode-linux-x64/bin/opencode", "run", "hi"}, []string{"opencode"}},
 		{[]string{"npx", "@anthropic-ai/claude-code@latest"}, []string{"claude-code"}},
 		{[]string{"node", "/n/@anthropic-ai/claude-code/cli.js", "-p"}, []string{"claude-code"}},
 		{[]string{"env", "A=b", "claude"}, []string{"claude-code"}},
@@ -128,7 +129,7 @@ func TestLinesStay(t *testing.T) {
 
 // TestLogsOfAgents: what an agent logs of itself is told by its path; its settings, say, are not of it.
 func TestLogsOfAgents(t *testing.T) {
-	m := &Manifest{Masking: &Masking{Agents: []string{"claude-code"}, Rules: masks.Rules}}
+	m := &Manifest{Masking: &Masking{Agents: []string{"claude-code", "codex", "opencode"}, Rules: masks.Rules}}
 	now, err := m.ComparingNow("")
 	if err != nil {
 		t.Fatal(err)
@@ -137,6 +138,11 @@ func TestLogsOfAgents(t *testing.T) {
 		"~/.claude/projects/-work/2f1c.jsonl":                                    true,
 		"~/.cache/claude-cli-nodejs/-work/mcp-logs-notes/2026-11-30T23-04.jsonl": true,
 		"~/.claude/settings.json":                                                false,
+		"~/.codex/sessions":                                                      true,
+		"~/.codex/state_5.sqlite-wal":                                            true,
+		"~/.codex/config.toml":                                                   false,
+		"~/.local/share/opencode/log":                                            true,
+		"~/.local/share/opencode/auth.json":                                      false,
 	} {
 		logs := slices.ContainsFunc(now.Files, func(pattern string) bool { ok, _ := path.Match(pattern, file); return ok })
 		if logs != want {

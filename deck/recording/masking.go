@@ -246,6 +246,8 @@ var agents = []agent{
 	},
 	{
 		name: "codex", programs: []string{"codex"},
+		// Its numbers of commands are drawn by whichever thread comes, and it keeps how long each of its steps took, those of its databases too.
+		logs: []string{"~/.codex/sessions", "~/.codex/*.sqlite*", "~/.codex/.tmp"},
 		masks: []OwnMask{
 			{Name: "chunk-id", Pattern: `\bChunk ID: ([0-9A-Fa-f]{4,})\b`},
 			// Its list of models could not be asked for, with the reasons that come of the exchange, which compares for itself.
@@ -253,6 +255,7 @@ var agents = []agent{
 				`failed to refresh available models: (?:stream disconnected before completion: |unexpected status |Connection failed: ).*(?:\n|\z)`},
 		},
 	},
+	{name: "opencode", programs: []string{"opencode"}, logs: []string{"~/.local/share/opencode/log"}},
 	{
 		name: "gemini-cli", programs: []string{"gemini", "gemini-cli"},
 		masks: []OwnMask{
