@@ -413,7 +413,7 @@ func (p *processes) number(in *processInputs) (was *tape.ProcessSpawn) {
 		if p.becomesProgram(in) {
 			in.id, was, p.first = programID, p.again.program, in
 		} else if !p.left {
-			if was = p.again.take(in.parent, p.asRecorded(in), p.reached()); was != nil {
+			if was = p.again.take(in.parent, p.asRecorded(in), p.reached(), in.program.Before); was != nil {
 				in.id = was.SpawnID
 			}
 		}

@@ -245,6 +245,23 @@ with multiprocessing.get_context("fork").Pool(4, begin) as pool: print(*pool.map
 	}
 }
 
+// TestPipelineOfForks: the stages of a pipeline that execute nothing read their own times again, where the other one asks first and all have other PIDs.
+func TestPipelineOfForks(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	later := notCovered(t)
+	rec := b.script("bash", "-c", `late() { for ((i = 0; i < 100000; i++)); do :; done; }
+[ -e "$1" ] && (:) # takes a number
+{ [ -e "$1" ] && late; echo $EPOCHREALTIME > one.txt; } | { [ -e "$1" ] || late; echo $EPOCHREALTIME > two.txt; }
+echo`, "bash", later)
+	if err := os.WriteFile(later, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if v, out := b.replay(rec, nil); !v.Faithful() {
+		t.Errorf("%s%v", out, v.Report)
+	}
+}
+
 // TestThreadsThatWake: a thread that tells an event loop to go on, by a byte, does first what it does behind that: so the loop finds it idle again,
 // and makes no other one.
 func TestThreadsThatWake(t *testing.T) {

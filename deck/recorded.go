@@ -20,6 +20,7 @@ type recordedProcesses struct {
 	children map[uint64][]*tape.ProcessSpawn // that are no process's again yet, by spawn_id
 	program  *tape.ProcessSpawn              // nil for none
 	pids     map[int]bool                    // that some had
+	shifts   map[uint64]int                  // by spawn_id: how much more the PID of the last that it started was, at first its own, than now
 	servers  map[uint64]int                  // those of MCP servers, by conversation
 	last     uint64                          // the highest number
 	answers  []*tape.Payload                 // of all of them
@@ -27,7 +28,7 @@ type recordedProcesses struct {
 }
 
 func newRecordedProcesses(store cas.Store) *recordedProcesses {
-	r := &recordedProcesses{store: store, children: make(map[uint64][]*tape.ProcessSpawn), pids: make(map[int]bool), servers: make(map[uint64]int), last: programID}
+	r := &recordedProcesses{store: store, children: make(map[uint64][]*tape.ProcessSpawn), pids: make(map[int]bool), shifts: make(map[uint64]int), servers: make(map[uint64]int), last: programID}
 	r.written = sync.OnceValue(r.readWritten)
 	return r
 }
@@ -96,8 +97,8 @@ func (r *recordedProcesses) readWritten() map[string][2]int64 {
 
 // take finds which recorded process one is again that parent has started, and hands it out once: the first that ran the same, of the same thread
 // where there is one, and none that began after the ordinal which the run has reached, where there is another; else of those that ran this program
-// in another way the most alike, so that a changed argument changes nothing beside. nil for none.
-func (r *recordedProcesses) take(parent uint64, is *tape.ProcessSpawn, reached uint64) *tape.ProcessSpawn {
+// in another way the most alike, so that a changed argument changes nothing beside. forkOf has before. nil for none.
+func (r *recordedProcesses) take(parent uint64, is *tape.ProcessSpawn, reached uint64, before int) *tape.ProcessSpawn {
 	list := r.children[parent]
 	forked := tape.HasFlag(is, tape.ForkedKey)
 	thread := threadOf(is)
@@ -105,9 +106,10 @@ func (r *recordedProcesses) take(parent uint64, is *tape.ProcessSpawn, reached u
 		return !forked && was.Program == is.Program && slices.Equal(was.Args, is.Args)
 	}
 	due := func(was *tape.ProcessSpawn) bool { return same(was) && begunAt(was) < reached }
+	fork := forkOf(list, is, r.shifts[parent], before)
 	for _, alike := range []func(*tape.ProcessSpawn) bool{
 		func(was *tape.ProcessSpawn) bool { return forked && thread != "" && threadOf(was) == thread },
-		func(was *tape.ProcessSpawn) bool { return forked && threadOf(was) == "" && was.PID == is.PID }, // one that only forked, and threads of tapes without the key
+		func(was *tape.ProcessSpawn) bool { return was == fork },
 		func(was *tape.ProcessSpawn) bool { return due(was) && threadOf(was) == thread },
 		due,
 		func(was *tape.ProcessSpawn) bool { return same(was) && threadOf(was) == thread },
@@ -124,10 +126,33 @@ func (r *recordedProcesses) take(parent uint64, is *tape.ProcessSpawn, reached u
 		if i >= 0 {
 			was := list[i]
 			r.children[parent] = slices.Delete(list, i, i+1)
+			if was.PID != 0 && is.PID != 0 {
+				r.shifts[parent], r.shifts[was.SpawnID] = was.PID-is.PID, was.PID-is.PID
+			}
 			return was
 		}
 	}
 	return nil
+}
+
+// forkOf is which of a list one is that only forked, or is a thread of a tape without the key; nil for none. before are the living ones that its parent
+// had forked before it and that are not known yet. Which of those (the stages of a pipeline) asks for something first is chance: it is the
+// one whose PID was nearest to its own and shift more.
+func forkOf(list []*tape.ProcessSpawn, is *tape.ProcessSpawn, shift, before int) *tape.ProcessSpawn {
+	var forks []*tape.ProcessSpawn
+	for _, was := range list {
+		if tape.HasFlag(was, tape.ForkedKey) && tape.HasFlag(is, tape.ForkedKey) && threadOf(was) == "" && (was.PID == 0) == (is.PID == 0) {
+			forks = append(forks, was)
+		}
+	}
+	if len(forks) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(forks, func(a, b *tape.ProcessSpawn) int { return cmp.Compare(a.PID, b.PID) })
+	return slices.MinFunc(forks[:min(before+1, len(forks))], func(a, b *tape.ProcessSpawn) int {
+		apart := func(was *tape.ProcessSpawn) int { return max(was.PID-is.PID-shift, is.PID+shift-was.PID) }
+		return cmp.Compare(apart(a), apart(b))
+	})
 }
 
 // begunAt is the recorder's ordinal when a process began; 0 where its tape does not tell.

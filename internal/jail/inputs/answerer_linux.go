@@ -228,12 +228,25 @@ func (in *Answerer) find(task, depth int) *process.Asker {
 		return in.thread(p, task, is)
 	}
 	parent := in.parentOf(is, depth)
-	forked := &process.Program{Parent: parent.Source, Forked: true, PID: is.Inside, Host: is.Process, OwnTicks: !parent.Ticks}
+	forked := &process.Program{Parent: parent.Source, Forked: true, Before: in.before(is), PID: is.Inside, Host: is.Process, OwnTicks: !parent.Ticks}
 	a := in.begin(in.hold(is.Process), forked, process.Life{Forker: parent.Source, Nth: in.forker(parent, is), Sharing: parent.Process.Sharing})
 	if task != is.Process {
 		in.table.Add(a, task)
 	}
 	return a
+}
+
+// before counts the living children that the first thread of a process's parent had made before it and that are not known yet.
+func (in *Answerer) before(is process.Status) (n int) {
+	for _, child := range in.table.Children(is.Parent, is.Parent) {
+		if child == is.Process {
+			return n
+		}
+		if p := in.table.Known(child); p == nil || p.Asker == nil {
+			n++
+		}
+	}
+	return 0
 }
 
 // hold opens a process. One of those that are too many is not in the table, and may live when it is said to have ended.

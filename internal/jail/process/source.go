@@ -94,6 +94,7 @@ type Program struct {
 	Forked bool     // it has executed nothing, or is a thread: Path, Argv and Dir are its parent's, and not told again
 	Thread bool     // a thread of its parent, or several: PID is 0 then
 	Nth    uint64   // which thread of its parent this is, or executed it, by who made it (process.Table.Makes); 0 for the first, or not told apart
+	Before int      // of a process that only forked: how many that its parent forked before live, and have neither asked nor executed anything
 	PID    int      // inside
 	Host   int      // the same process, as the recorder's PID namespace knows it
 	Path   string   // as the call spelled it; of a script, the script
