@@ -250,6 +250,9 @@ func (i *processInputs) Ending(how jail.Exit, readers func() ([]jail.Source, boo
 		if i.died != "SIGPIPE" {
 			return 0
 		}
+		if i.of.leaves != nil { // they may wait with their end for this one
+			i.of.leaves(i.id)
+		}
 		all, _ := readers()
 		read, _ := i.ends(all, readLate)
 		_ = i.of.pids.over.Await(ctx, read)

@@ -262,6 +262,24 @@ echo`, "bash", later)
 	}
 }
 
+// TestReaderThatEndsLater: who SIGPIPE ended before its reader, which reads no more but lives on, and now ends with that, waits for it no longer than it
+// takes: their end is no other order.
+func TestReaderThatEndsLater(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	later := notCovered(t)
+	rec := b.script("sh", "-c", `sh -c 'echo a; i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done; echo b' |
+sh -c 'read -r a; [ -e "$1" ] || { exec <&-; i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; }' sh "$1"
+echo`, "sh", later)
+	if err := os.WriteFile(later, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	v, out := b.replay(rec, nil)
+	if lost := strings.Contains(strings.Join(v.Notes, "\n"), "order"); !v.Faithful() || lost {
+		t.Errorf("%s%v %q", out, v.Report, v.Notes)
+	}
+}
+
 // TestThreadsThatWake: a thread that tells an event loop to go on, by a byte, does first what it does behind that: so the loop finds it idle again,
 // and makes no other one.
 func TestThreadsThatWake(t *testing.T) {

@@ -91,7 +91,7 @@ const (
 	momentGiven                   // so many equal requests came
 	momentBegan                   // a process began
 	momentNear                    // it was about to end
-	momentDone                    // it ended, or is about to and waits for those whose output it read
+	momentDone                    // it ended, or is about to and waits for those whose output it read, or that read its own
 	momentGone                    // it ended
 	momentWoke                    // a thread woke from its sleep
 )
@@ -443,7 +443,7 @@ func (o *EndOrder) ProcessBegan(id uint64) { o.processHas(id, momentBegan) }
 // ProcessEnded is the other half of ProcessBegan.
 func (o *EndOrder) ProcessEnded(id uint64) { o.processHas(id, momentNear, momentDone, momentGone) }
 
-// ProcessLeaves says that a process waits for others to end whose output it read.
+// ProcessLeaves says that a process waits for others to end whose output it read, or that read its own.
 func (o *EndOrder) ProcessLeaves(id uint64) { o.processHas(id, momentDone) }
 
 func (o *EndOrder) processHas(id uint64, all ...momentKind) {
