@@ -127,6 +127,7 @@ type entry struct {
 	at  int    // place on its tape, from 0
 	id  uint64 // what it is about
 
+	state uint64 // of a file: a hash of its path and of what stands for its bytes, as the record was read
 	whole uint64 // of a file: a hash of what compares of it (identifyFiles); 0 where that is not known
 }
 
@@ -167,7 +168,11 @@ func (s *laneSide) add(rec *tape.Record, id uint64) {
 	case *tape.ProcessSpawn:
 		s.program = len(s.entries)
 	}
-	s.entries, s.sorts = append(s.entries, entry{rec: rec, at: len(s.entries), id: id}), append(s.sorts, sortOf(rec.Kind))
+	e := entry{rec: rec, at: len(s.entries), id: id}
+	if f := tape.FileOf(rec.Kind); f != nil {
+		e.state = stateHash(f)
+	}
+	s.entries, s.sorts = append(s.entries, e), append(s.sorts, sortOf(rec.Kind))
 }
 
 // programEntry is the entry of the program itself; nil for none.

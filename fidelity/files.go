@@ -88,6 +88,9 @@ func bookkeeping(p string) bool {
 
 // javaCounters reports whether a path is that of the memory which a Java VM shares with jstat, below /tmp whatever TMPDIR says.
 func javaCounters(p string) bool {
+	if !strings.Contains(p, "hsperfdata_") {
+		return false
+	}
 	for _, pattern := range []string{"$TMP/hsperfdata_*/*", "/tmp/hsperfdata_*/*"} {
 		if matched, _ := path.Match(pattern, p); matched {
 			return true
@@ -506,34 +509,37 @@ func (o *outcome) addMasked(k tape.Kind) {
 // renumbered. A recording has none of them, for of two runs most files are the same to the byte. Where both sides have one, of another
 // producer or an older recording, it stands.
 func (c *comparison) maskFiles() {
-	type state struct {
-		path string
-		hash cas.Digest
-	}
-	var states [2]map[state]bool
-	var bare [2]map[string]bool // of each path whether a record has no digest
+	var states [2]map[uint64]bool
 	atOnce(func(s Side) {
-		states[s], bare[s] = make(map[state]bool), make(map[string]bool)
+		states[s] = make(map[uint64]bool)
 		for e := range c.sides[s].records(ofFile) {
-			f := tape.FileOf(e.rec.Kind)
-			states[s][state{f.Path, stateOf(f)}] = true
-			bare[s][f.Path] = bare[s][f.Path] || f.ContentDigest.IsZero() && f.Content != nil
+			states[s][e.state] = true
 		}
 	})
-	unlike := make(map[string]bool)
-	for s, o := range [2]Side{Replay, Recorded} {
-		for at := range states[s] {
-			if is, there := bare[o][at.path]; there && (is || bare[s][at.path]) && !states[o][at] {
-				unlike[at.path] = true
-			}
+	type held struct {
+		by   [2]bool
+		bare bool // a record has no digest
+	}
+	unlike := make(map[string]held) // paths of which one side alone has a state
+	for s, e := range c.records(ofFile) {
+		if !states[1-s][e.state] {
+			unlike[tape.FileOf(e.rec.Kind).Path] = held{}
 		}
 	}
 	if len(unlike) == 0 {
 		return
 	}
+	for s, e := range c.records(ofFile) {
+		f := tape.FileOf(e.rec.Kind)
+		if is, ok := unlike[f.Path]; ok {
+			is.by[s], is.bare = true, is.bare || f.ContentDigest.IsZero() && f.Content != nil
+			unlike[f.Path] = is
+		}
+	}
+	maps.DeleteFunc(unlike, func(_ string, is held) bool { return is != held{[2]bool{true, true}, true} })
 	atOnce(func(s Side) {
 		for e := range c.sides[s].records(ofFile) {
-			if f := tape.FileOf(e.rec.Kind); unlike[f.Path] && f.Content != nil {
+			if f := tape.FileOf(e.rec.Kind); unlike[f.Path].bare && f.Content != nil {
 				x := explainer{o: c.o}                           // which counts what is read, of one side
 				if b, err := x.bytes(f.Content, s); err == nil { // else the hash tells
 					e.become(withDigest(e.rec.Kind, c.o.digest(b, s)))
@@ -570,4 +576,12 @@ func stateOf(f *tape.File) cas.Digest {
 		return f.ContentHash
 	}
 	return f.ContentDigest
+}
+
+// stateHash tells apart the states of all files: maps of their paths themselves take as long as loading a long tape.
+func stateHash(f *tape.File) uint64 {
+	return maphash.Comparable(seed, struct {
+		path  string
+		state cas.Digest
+	}{f.Path, stateOf(f)})
 }
