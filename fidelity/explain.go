@@ -288,7 +288,7 @@ func (x *explainer) nameChanges(a, b tape.Kind) []Change {
 	lb, okB := b.(*tape.LLMCall)
 	if okA && okB {
 		add("endpoint", la.Endpoint, lb.Endpoint)
-		if !strings.Contains(ea.URL, la.Model) || la.Model == "" {
+		if ea.URL == eb.URL || !strings.Contains(ea.URL, la.Model) || la.Model == "" { // else the URL says so, where it names the model
 			add("model", la.Model, lb.Model)
 		}
 	}

@@ -46,3 +46,15 @@ func TestNearestOfAnotherKind(t *testing.T) {
 		}
 	}
 }
+
+// TestNearestOfAnotherModel: a model whose name the URL holds by chance, as "m" of completions, is told like any other.
+func TestNearestOfAnotherModel(t *testing.T) {
+	recorded := call("llm:a", 1, `{"prompt":"hi"}`, "x")
+	recorded.URL, recorded.Model = "https://api.test/v1/chat/completions", "m"
+	asked := call(laneUnmatched, 1, `{"prompt":"hi"}`, "")
+	asked.URL, asked.Model, asked.Error, asked.Status = recorded.URL, "m2", "not on the tape", 400
+	r := compareLanes(t, Semantic, []tape.Kind{recorded}, []tape.Kind{asked}, nil)
+	if d := r.Divergences[0]; d.Nearest == nil || len(d.Changes) != 1 || d.Changes[0].Path != "model" || d.Changes[0].Now != `"m2"` {
+		t.Errorf("%+v", d)
+	}
+}
