@@ -167,11 +167,12 @@ func is(code []byte, pattern string) bool {
 //
 // The first word is for the runtime itself, whose thread holds a lock: it seeds a thread that it starts, on the stack of whoever makes it start one.
 // A quarter after it is for the main goroutine, number 1, by the place that runtime.rand's caller returns to: that seeds an emptied map
-// anew says nothing of the next temporary name. The others are for other goroutines, by that and by their first function.
+// anew says nothing of the next temporary name. A place is known by four bytes of the code there and not by its address, which is another one once
+// the program is built with a line more or less. The others are for other goroutines, by that and by their first function.
 func (p *Patch) Code(seeds uint64) []byte {
 	const (
 		odd     = 0x9e3779b1
-		quarter = 1 << 7 // of the words
+		quarter = 1 << 7 // of the words; as a byte it is its negative
 		shift   = 32 - 7 // of what is 32 bits long, to less than that
 	)
 	var c []byte
@@ -182,22 +183,23 @@ func (p *Patch) Code(seeds uint64) []byte {
 	put(0x49, 0x8b, 0x46, 0x30) //     mov rax, [r14+48]: r14 is the goroutine, there is its thread
 	put(0x39, 0x88)             //     cmp [rax+locks], ecx
 	put32(p.locks)
-	put(0x75, 0x2b)       //           jne over
-	put(0x69, 0x4d, 0x08) //           imul ecx, [rbp+8], …: who calls has a frame
+	put(0x75, 0x2d)             //     jne over
+	put(0x48, 0x8b, 0x4d, 0x08) //     mov rcx, [rbp+8]: who calls has a frame
+	put(0x69, 0x49, 0x01)       //     imul ecx, [rcx+1], …: where in the frame something lies tells more than the instruction that loads it
 	put32(odd)
 	put(0xc1, 0xe9, shift) //     shr ecx, shift
 	put(0xff, 0xc1)        //     inc ecx
 	put(0x41, 0x83, 0xbe)  //     cmp [r14+number], 1
 	put32(p.number)
 	put(0x01)
-	put(0x74, 0x15)       //           je over
+	put(0x74, 0x13)       //           je over
 	put(0x41, 0x69, 0x86) //           imul eax, [r14+first], …
 	put32(p.first)
 	put32(odd)
 	put(0xc1, 0xe8, shift-1) //        shr eax, shift-1
-	put(0x8d, 0x8c, 0x01)    //        lea ecx, [rcx+rax+quarter]
-	put32(quarter)
-	put(0x48, 0xbe) //                 over: mov rsi, seeds
+	put(0x01, 0xc1)          //        add ecx, eax
+	put(0x83, 0xe9, quarter) //        sub ecx, -quarter, which takes less room than to add it
+	put(0x48, 0xbe)          //                 over: mov rsi, seeds
 	put64(seeds)
 	put(0x48, 0xb8) //                 mov rax, …
 	put64(0xa0761d6478bd642f)

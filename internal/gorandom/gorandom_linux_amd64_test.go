@@ -75,31 +75,7 @@ func TestDraws(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := New(bytes.NewReader(program))
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := elf.NewFile(bytes.NewReader(program))
-	if err != nil {
-		t.Fatal(err)
-	}
-	code := p.Code(withRoom(t, program, f))
-	if room := len(strings.ReplaceAll(function, " ", "")) / 2; len(code) > room {
-		t.Fatalf("%d bytes of code for a function of %d", len(code), room)
-	}
-	for _, s := range f.Progs {
-		if s.Vaddr <= p.At && p.At < s.Vaddr+s.Filesz {
-			copy(program[p.At-s.Vaddr+s.Off:], code)
-		}
-	}
-	changed := filepath.Join(t.TempDir(), "changed")
-	if err := os.WriteFile(changed, program, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	changed, _ := patched(t, self)
 	first, others := draws(t, changed), make(map[int]bool)
 	for range 3 {
 		for i, list := range draws(t, changed) {
@@ -113,6 +89,95 @@ func TestDraws(t *testing.T) {
 	}
 	if plain, again := draws(t, self), draws(t, self); plain[0] == again[0] || plain[3] == again[3] {
 		t.Error("alike without it")
+	}
+}
+
+// patched is a program with the code for its draws in its file, and where it draws from.
+func patched(t *testing.T, path string) (changed string, seeds uint64) {
+	t.Helper()
+	program, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := New(bytes.NewReader(program))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := elf.NewFile(bytes.NewReader(program))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seeds = withRoom(t, program, f)
+	code := p.Code(seeds)
+	if room := len(strings.ReplaceAll(function, " ", "")) / 2; len(code) > room {
+		t.Fatalf("%d bytes of code for a function of %d", len(code), room)
+	}
+	for _, s := range f.Progs {
+		if s.Vaddr <= p.At && p.At < s.Vaddr+s.Filesz {
+			copy(program[p.At-s.Vaddr+s.Off:], code)
+		}
+	}
+	changed = filepath.Join(t.TempDir(), "changed")
+	if err := os.WriteFile(changed, program, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return changed, seeds
+}
+
+// TestDrawsOfAnotherBuild: a program that was built with some lines more, so that all its code lies elsewhere, draws the same names and orders of maps.
+func TestDrawsOfAnotherBuild(t *testing.T) {
+	t.Parallel()
+	const source = `package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"unsafe"
+)
+
+func main() {
+	at, _ := strconv.ParseUint(os.Args[1], 0, 64)
+	for i, words := 0, unsafe.Slice((*uint64)(unsafe.Pointer(uintptr(at))), 512); i < len(words); i++ {
+		words[i] = uint64(i) << 32
+	}
+	if len(os.Args) > 3 {
+		fmt.Println(%s)
+	}
+	for range 3 {
+		f, err := os.CreateTemp(os.Args[2], "")
+		fmt.Println(f.Name(), err)
+		for which := range map[string]int{"a": 1, "b": 2, "c": 3, "d": 4} {
+			fmt.Print(which)
+		}
+	}
+}
+`
+	build := func(more string) string {
+		dir, files := t.TempDir(), filepath.Join(t.TempDir(), "files")
+		if err := os.WriteFile(filepath.Join(dir, "main.go"), fmt.Appendf(nil, source, more), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), "go", "build", "-o", "program", "main.go")
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GO111MODULE=off")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		program, seeds := patched(t, filepath.Join(dir, "program"))
+		if err := os.Mkdir(files, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.CommandContext(t.Context(), program, fmt.Sprint(seeds), files).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return strings.ReplaceAll(string(out), files, "")
+	}
+	plain := build(`""`)
+	for _, more := range []string{"os.Stderr.Sync()", `os.RemoveAll("x"), os.Stdin.Chdir()`} {
+		if got := build(more); got != plain {
+			t.Errorf("with %s:\n%s, want\n%s", more, got, plain)
+		}
 	}
 }
 
