@@ -332,8 +332,13 @@ func (s *Disk) recover(ctx context.Context) error {
 	} else {
 		err = s.replay(ctx, end)
 	}
-	if errors.Is(err, errIndex) && ctx.Err() == nil { // else nobody knows whether it fits
-		err = s.startOver(ctx, end, err)
+	if err == nil {
+		err = s.mender.mend(ctx, !m.clean || s.index.rebuilt != "")
+	}
+	if errors.Is(err, errIndex) && s.index.rebuilt == "" && ctx.Err() == nil { // else nobody knows whether it fits
+		if err = s.startOver(ctx, end, err); err == nil {
+			err = s.mender.mend(ctx, true)
+		}
 	}
 	if err != nil {
 		return err
@@ -342,9 +347,6 @@ func (s *Disk) recover(ctx context.Context) error {
 		s.o.Logger.Warn("the index was made again from the log", "why", s.index.rebuilt, "entries", uint64(end))
 	}
 	unclean := !m.clean || s.index.rebuilt != ""
-	if err := s.mender.mend(ctx, unclean); err != nil {
-		return err
-	}
 	if err := s.index.setClean(ctx, false); err != nil {
 		return err
 	}
@@ -360,6 +362,7 @@ func (s *Disk) startOver(ctx context.Context, end seglog.Pos, why error) error {
 		return err
 	}
 	s.index.rebuilt = why.Error()
+	s.runs.each(s.files.drop)
 	if err := s.index.create(ctx); err != nil {
 		return err
 	}

@@ -141,7 +141,7 @@ func (s *mender) rewrite(ctx context.Context, hurt []*damage) error {
 		return err
 	}
 	for _, d := range byKey {
-		return fmt.Errorf("the log has not all of run %s: %d bytes of its file are missing", d.run.file.head.id, d.left)
+		return fmt.Errorf("%w: it has %d bytes more of run %s than the log", errIndex, d.left, d.run.file.head.id)
 	}
 	return nil
 }
