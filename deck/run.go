@@ -241,6 +241,7 @@ func (r *run) jailConfig(st *streams, bundle jail.File) *jail.Config {
 		Files:    append(procFiles(r.host), bundle),
 		Prepared: r.prepared,
 		Watch:    r.changing,
+		Began:    r.s.start,
 		Spawns:   r.spawns.watcher(env),
 		Inputs:   r.processes.inputs(),
 		Shifted:  r.processes.replays(),

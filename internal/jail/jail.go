@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jail/changes"
 	"github.com/tapedeck-dev/tapedeck/internal/jail/connect"
@@ -42,8 +43,10 @@ type Config struct {
 	Masks    []string        // files and directories that look empty inside, but for a .gitignore of *; those that do not exist are skipped
 	Files    []mount.File    // files that exist inside only
 
-	// Watch is told of calls that change files below Writable and Overlays; nil for nobody.
+	// Watch is told of calls that change files below Writable and Overlays; nil for nobody. A FIFO that stood when the run began, which is now
+	// where Began is zero, is the host's.
 	Watch Watcher
+	Began time.Time
 	// Spawns is told of programs that start inside and that somebody talks with; nil for nobody.
 	Spawns SpawnWatcher
 	// Inputs answers for wall time and randomness; nil leaves both to the kernel. Shifted says that its wall time is not the

@@ -137,7 +137,11 @@ func begin(c *Config, plan *mount.Plan) (*Jail, error) {
 		}
 	}
 	j.log = logger(c.Log)
-	j.wanted = wanted{began: time.Now(), files: c.Watch, plan: plan, spawns: c.Spawns, streams: []*os.File{c.Stdin, c.Stdout, c.Stderr}, inputs: c.Inputs}
+	began := c.Began
+	if began.IsZero() {
+		began = time.Now()
+	}
+	j.wanted = wanted{began: began, files: c.Watch, plan: plan, spawns: c.Spawns, streams: []*os.File{c.Stdin, c.Stdout, c.Stderr}, inputs: c.Inputs}
 	if err := j.send(c, plan); err != nil {
 		err = cmp.Or(j.awaitBegun(), err) // it may have ended already, and said why
 		j.Close()
