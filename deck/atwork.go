@@ -303,8 +303,8 @@ type keptFiles struct {
 	files map[string]*os.File // guarded by it
 }
 
-// maxKept is how many are kept; then all are opened anew.
-const maxKept = 512
+// maxKept is how many are kept; then all are opened anew. Other files of this process need descriptors too.
+const maxKept = 128
 
 // forget closes all.
 func (k *keptFiles) forget() {
