@@ -457,9 +457,10 @@ func (o *EndOrder) processHas(id uint64, all ...momentKind) {
 // ProcessEnding is told of a process that is about to end. It returns what waits until it is to; nil where it may at once. That ends with
 // ctx too.
 func (o *EndOrder) ProcessEnding(id uint64) (wait func(ctx context.Context)) {
-	o.processHas(id, momentNear)
 	all := o.conditions(o.of[moment{kind: momentGone, n: id}], false)
-	if !o.gate.Holds(all) {
+	holds := o.gate.Holds(all)
+	o.processHas(id, momentNear) // upon which an answer may be given that it waits for
+	if !holds {
 		return nil
 	}
 	return func(ctx context.Context) { _ = o.gate.Await(ctx, all) }
